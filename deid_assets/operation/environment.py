@@ -101,11 +101,12 @@ def read_environment(path: Path) -> Mapping[str, str]:
     """Return the variables of a file of lines ``NAME=VALUE``.
 
     Raises:
-        ConfigError: The file cannot be read, or is not UTF-8.
+        ConfigError: The file cannot be read, is not UTF-8, or has what no variable can hold.
     """
     from dotenv import dotenv_values  # noqa: PLC0415 - most commands run in no such folder
 
     try:
+        _check_bytes(path)
         found = dotenv_values(path, interpolate=False)
     except UnicodeDecodeError as error:
         raise ConfigError(
@@ -116,7 +117,18 @@ def read_environment(path: Path) -> Mapping[str, str]:
             f"{path}: cannot be read ({error.strerror}); make it readable to the user that runs"
             " deid, and to no other"
         ) from None
+    if any("=" in name for name in found):
+        raise ConfigError(f"{path}: a variable has a name with =; write lines NAME=VALUE")
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _check_bytes(path: Path) -> None:
+    before, nul, _ = path.read_bytes().partition(b"\0")
+    if nul:
+        number = len(before.splitlines()) + (not before or before.endswith((b"\n", b"\r")))
+        raise ConfigError(
+            f"{path}: line {number} has a NUL byte; take it out, or save the file in UTF-8"
+        )
 
 
 def check_private(path: Path) -> None:

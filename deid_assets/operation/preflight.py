@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError
@@ -11,14 +12,22 @@ from deid_assets.operation.dagster_yaml import dagster_findings
 from deid_assets.operation.findings import Condition, Finding
 
 
+def safety_looks(settings: Settings) -> Mapping[str, Callable[[], Iterable[Finding]]]:
+    """Return each look at what may be unsafe by its name, so that one that fails hides no other."""
+    return {
+        "access": partial(access_findings, settings),
+        "dagster": partial(dagster_findings, settings.dagster_home),
+        "server": partial(server_findings, settings),
+    }
+
+
 def safety_findings(settings: Settings) -> Iterator[Finding]:
     """Yield what may be unsafe: who may read what, what Dagster keeps, who reaches its server.
 
     It takes milliseconds, and opens no database.
     """
-    yield from access_findings(settings)
-    yield from dagster_findings(settings.dagster_home)
-    yield from server_findings(settings)
+    for look in safety_looks(settings).values():
+        yield from look()
 
 
 def check_safety(settings: Settings) -> None:

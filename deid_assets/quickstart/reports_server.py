@@ -26,6 +26,7 @@ from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError
 from deid_assets.quickstart.local_callers import LocalCallers, callers_of
 from deid_assets.quickstart.own_pages import OwnPages, host_names
+from deid_assets.quickstart.ports import parse_port
 
 ADDRESS = "127.0.0.1"
 _SERVED = frozenset({".html", ".json", ".csv"})
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m deid_assets.quickstart.reports_server", description=__doc__
     )
-    parser.add_argument("port", type=int)
+    parser.add_argument("port", type=parse_port)
     parser.add_argument(
         "--other-users", action="store_true", help="let other users of this machine in"
     )

@@ -18,6 +18,7 @@ from deid_assets.core.errors import DeidError
 from deid_assets.defs.instance import open_instance
 from deid_assets.operation.environment import enter_folder
 from deid_assets.operation.preflight import check_safety
+from deid_assets.quickstart.ports import parse_port
 from deid_assets.runtime.checks import check_snapshot
 from deid_assets.runtime.installation import Installation
 from deid_assets.runtime.sweeping import remove_unfinished
@@ -39,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m deid_assets.quickstart.ui", description=__doc__
     )
-    parser.add_argument("--port", default="3000", help="of Dagster's web server")
-    parser.add_argument("--reports-port", default="3001", help="of the reports")
+    parser.add_argument("--port", type=parse_port, default=3000, help="of Dagster's web server")
+    parser.add_argument("--reports-port", type=parse_port, default=3001, help="of the reports")
     parser.add_argument("--workspace", default="workspace.yaml", help="the code location")
     parser.add_argument(
         "--other-users", action="store_true", help="let other users of this machine in"
@@ -59,9 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     os.environ.setdefault("DAGSTER_HOME", str(settings.dagster_home))
     python = [sys.executable, "-m"]
-    web = ["deid_assets.quickstart.web", "--daemon", "--host", ADDRESS, "--port", options.port]
-    web += ["--workspace", options.workspace]
-    reports = ["deid_assets.quickstart.reports_server", options.reports_port]
+    web = ["deid_assets.quickstart.web", "--daemon", "--host", ADDRESS]
+    web += ["--port", str(options.port), "--workspace", options.workspace]
+    reports = ["deid_assets.quickstart.reports_server", str(options.reports_port)]
     others = ["--other-users"] if options.other_users else []
     return serve([[*python, *web, *others], [*python, *reports, *others]])
 

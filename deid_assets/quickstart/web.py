@@ -32,6 +32,7 @@ from deid_assets.defs.instance import open_instance
 from deid_assets.operation.environment import enter_folder
 from deid_assets.quickstart.local_callers import callers_of
 from deid_assets.quickstart.own_pages import OwnPages, host_names
+from deid_assets.quickstart.ports import parse_port
 
 _GRACE_S = 10.0
 _STATEMENT_MS, _RECYCLE_S, _OVERFLOW = 15_000, 3_600, 20
@@ -65,7 +66,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
         prog="python -m deid_assets.quickstart.web", description=__doc__
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    parser.add_argument("--port", type=int, default=3000, help="of it")
+    parser.add_argument("--port", type=parse_port, default=3000, help="of it")
     parser.add_argument("--workspace", default="workspace.yaml", help="the code location")
     parser.add_argument(
         "--host-name", action="append", default=[], help="name that a proxy has, may be repeated"

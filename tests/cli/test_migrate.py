@@ -1,7 +1,12 @@
 """A home of an earlier version is refused, and made ready in one step."""
 
-import pytest
+import json
+import shutil
 
+import pytest
+import typer
+
+from deid_assets.cli.installation.migration import migrate
 from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError
 from deid_assets.intake.arrivals import try_again
@@ -9,6 +14,7 @@ from deid_assets.intake.landing import take_in
 from deid_assets.intake.reader import landing_folder
 from deid_assets.intake.states import open_batches
 from deid_assets.store.files import StoreFiles
+from deid_assets.store.generation import check_store
 from deid_assets.store.publishing import ReleaseFolders
 from deid_assets.store.releases import ReleaseList
 from deid_assets.store.signing import ReleaseSigner
@@ -171,3 +177,92 @@ def test_of_an_arrival_with_a_withdrawn_part_nothing_lands_again(deid, tmp_path,
     landed = {path.name for path in (home / "landing").rglob("*") if path.is_file()}
     assert "large.jsonl" not in landed
     assert len(landed) == 3
+
+
+def end_of(home, key):
+    """What a migration leaves: files with their content, of receipts what no clock decides."""
+    found = {}
+    for path in sorted(home.rglob("*")):
+        name = str(path.relative_to(home))
+        if path.name.startswith(".tmp-"):
+            continue  # a later run removes it
+        if path.is_dir():
+            found[name] = ""
+        elif path.name == "receipt.json" and not name.startswith("before-migration"):
+            receipt = json.loads(path.read_bytes())
+            found[name] = sorted(receipt["inputs"]), receipt["counts"] | {"arrived_at": ""}
+        elif path.name == "releases.json" and not name.startswith("before-migration"):
+            entries = ReleaseList.read(path, key=key).entries
+            found[name] = [(entry.number, entry.batch, bool(entry.manifest)) for entry in entries]
+        elif path.suffix != ".parquet" or name.startswith("before-migration"):
+            found[name] = path.read_bytes()
+    return {name: left for name, left in found.items() if ".parquet" not in name}
+
+
+def run_migration():
+    with pytest.raises(typer.Exit) as ended:
+        migrate()
+    assert ended.value.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("keyless", "share"),
+    [
+        (False, 9),
+        (True, 14),
+        pytest.param(False, 1, marks=pytest.mark.slow),
+        pytest.param(True, 1, marks=pytest.mark.slow),
+    ],
+)
+def test_a_migration_that_is_killed_goes_on_and_loses_no_withdrawal(
+    withdrawn_home, tmp_path, killed_at, keyless, share
+):
+    settings, batch_of = withdrawn_home
+    if keyless:
+        (settings.store / "generation").unlink()
+    home, start = settings.home, tmp_path / "start"
+    key = ReleaseSigner(settings.key()).public
+    (home / "dagster").mkdir()
+    shutil.copytree(home, start)
+    run_migration()
+    wanted = end_of(home, key)
+    for step in range(1, 1000, share):
+        shutil.rmtree(home)
+        shutil.copytree(start, home)
+        died = killed_at(step, run_migration)
+        if died:
+            with pytest.raises(ConfigError, match="run `deid migrate`"):
+                check_store(settings.store)
+            run_migration()
+        assert end_of(home, key) == wanted, f"killed before step {step}"
+        if not died:
+            break
+
+    assert step > 40
+    files = StoreFiles(settings.store, key=settings.receipt_key())
+    assert Withdrawals(files).batches() == [batch_of["goes"]]
+
+
+def test_a_resumed_migration_names_what_stays_withdrawn(deid, withdrawn_home, monkeypatch):
+    _, batch_of = withdrawn_home
+    with monkeypatch.context() as patched:
+        patched.setattr("deid_assets.cli.installation.carrying._folders", lambda settings: 1 / 0)
+        assert deid("migrate").code == 3
+
+    refused = deid("batches", "list")
+    ran = deid("migrate")
+
+    assert "`deid migrate` again" in refused.err
+    assert f"{batch_of['goes']} stays withdrawn" in ran.err
+    assert deid("batches", "list").code == 0
+
+
+def test_what_is_in_the_way_of_a_migration_is_told_before_anything_moves(deid, old_home):
+    (old_home / "before-migration" / "released").mkdir(parents=True)
+
+    ran = deid("migrate")
+
+    assert ran.code == 2
+    assert "before-migration/released is there already" in ran.err
+    assert (old_home / "store" / "restricted" / "landing" / "b-1" / "notes.jsonl").exists()
+    assert not (old_home / "before-migration" / "unfinished").exists()

@@ -52,7 +52,9 @@ def test_systemd_takes_the_unit_without_a_word(unit, tmp_path):
 def test_a_unit_starts_nothing_that_is_unsafe_and_writes_no_core_file(unit):
     text = unit.read_text()
 
-    assert "doctor >/dev/null 2>&1; [ $$? -ne 4 ]" in text
+    assert re.search(
+        r"^ExecCondition=.*/deid doctor --json .*\[ \$\$\? -le 1 \]", text, re.MULTILINE
+    )
     assert {"LimitCORE=0", "UMask=0077", "NoNewPrivileges=yes", "User=deid"} <= set(
         text.split("\n")
     )
@@ -60,17 +62,26 @@ def test_a_unit_starts_nothing_that_is_unsafe_and_writes_no_core_file(unit):
     assert "--host 127.0.0.1" in text or "quickstart.web" not in text
 
 
-def test_the_condition_of_a_unit_is_met_by_everything_but_unsafe(tmp_path):
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_the_condition_of_a_unit_is_met_by_a_finished_doctor_that_found_nothing_unsafe(
+    unit, tmp_path
+):
     deid = tmp_path / "deid"
-    condition = re.search(r"ExecCondition=/bin/sh -c '(.*)'", UNITS[0].read_text()).group(1)
+    condition = re.search(r"ExecCondition=/bin/sh -c '(.*)'", unit.read_text()).group(1)
     script = condition.replace("$$", "$").replace("/opt/deid/bin/deid", str(deid))
-    codes = {}
-    for code in (0, 1, 4):
-        deid.write_text(f"#!/bin/sh\nexit {code}\n")
+    told = {code: f"echo '[]'; exit {code}" for code in (0, 1, 2, 3, 4, 126, 127, 255)}
+    endings = {**told, "killed": "echo '['; kill -9 $$", "traceback": "echo oh >&2; exit 1"}
+    passed = set()
+    for name, ending in endings.items():
+        deid.write_text(f"#!/bin/sh\n{ending}\n")
         deid.chmod(0o755)
-        codes[code] = subprocess.run(["/bin/sh", "-c", script], check=False).returncode
+        if subprocess.run(["/bin/sh", "-c", script], check=False).returncode == 0:
+            passed.add(name)
+    deid.unlink()
+    absent = subprocess.run(["/bin/sh", "-c", script], capture_output=True, check=False)
 
-    assert codes == {0: 0, 1: 0, 4: 1}
+    assert passed == {0, 1}
+    assert absent.returncode != 0
 
 
 def test_what_the_image_copies_is_there_and_it_runs_as_nobody():

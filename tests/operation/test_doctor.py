@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from deid_assets.cli import app
+from deid_assets.cli.installation import diagnosis
 from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError
 from deid_assets.defs.instance import open_instance, write_instance
@@ -354,3 +355,91 @@ def test_memory_that_may_be_written_to_a_disk_is_doubtful(monkeypatch):
     monkeypatch.setattr(machine, "_lines", lambda path: lines if path.name == "swaps" else [])
 
     assert states(machine.memory_findings())["swap"] is Condition.DOUBTFUL
+
+
+DRIVERS = {
+    "hangs": "#!/bin/sh\nsleep 60\n",
+    "hangs behind a wrapper": "#!/bin/sh\nsleep 60 &\nwait\n",
+    "is no program": "ELFjunk",
+    "has no interpreter": "#!/nowhere/sh\n",
+    "writes no text": "#!/bin/sh\nprintf '\\377\\376GPU '\n",
+}
+
+
+@pytest.mark.parametrize("script", DRIVERS.values(), ids=DRIVERS.keys())
+def test_a_driver_that_does_not_answer_hides_nothing_unsafe(house, tmp_path, monkeypatch, script):
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(script)
+    tool.chmod(0o755)
+    monkeypatch.setattr(diagnosis.shutil, "which", lambda name: str(tool))
+    monkeypatch.setattr(diagnosis, "_DRIVER_S", 0.2)
+    monkeypatch.setattr(diagnosis, "_detectors", list)
+    monkeypatch.setattr(diagnosis, "safety_looks", lambda settings: {"access": found_unsafe})
+
+    found = states(diagnosis.diagnose())
+
+    assert found["accelerator"] is Condition.DOUBTFUL
+    assert found["access"] is Condition.UNSAFE
+
+
+def found_unsafe():
+    return [Finding("access", Condition.UNSAFE, "open")]
+
+
+def fail():
+    raise RuntimeError("secret")
+
+
+@pytest.mark.parametrize("look", ["access", "dagster", "server"])
+def test_a_look_at_safety_that_fails_is_unsafe_and_hides_no_other(house, monkeypatch, look):
+    looks = dict.fromkeys(("access", "dagster", "server"), list) | {
+        look: fail,
+        "last": found_unsafe,
+    }
+    monkeypatch.setattr(diagnosis, "safety_looks", lambda settings: looks)
+
+    found = [*diagnosis._of_installation()]
+
+    assert [one.what for one in found if one.state is Condition.UNSAFE] == [look, "access"]
+    assert "secret" not in "".join(one.detail for one in found)
+    assert {"settings", "key"} <= states(found).keys()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["python_findings", "package_findings", "_detectors", "_formats", "memory_findings"],
+)
+def test_a_look_that_fails_is_broken_and_the_others_are_told(house, monkeypatch, name):
+    monkeypatch.setattr(diagnosis, "_detectors", list)
+    monkeypatch.setattr(diagnosis, name, fail)
+
+    found = diagnosis.diagnose()
+
+    assert Condition.BROKEN in {one.state for one in found}
+    assert {"access", "settings"} <= states(found).keys()
+
+
+ENVIRONMENTS = {
+    "in the first line": (b"A=\0\n", "line 1 has a NUL byte"),
+    "in a value": (b"A=1\nB=2\0\nC=3\n", "line 2 has a NUL byte"),
+    "at the start of a line": (b"A=1\r\nB=2\r\n\0C=3", "line 3 has a NUL byte"),
+    "in a comment": (b"# a\0b\n", "line 1 has a NUL byte"),
+    "UTF-16": ("A=1\n".encode("utf-16-le"), "line 1 has a NUL byte"),
+    "= in a name": (b"'A=B'=1\n", "a name with ="),
+}
+
+
+@pytest.mark.parametrize(("content", "told"), ENVIRONMENTS.values(), ids=ENVIRONMENTS.keys())
+def test_an_environment_that_no_process_can_have_is_told_in_one_line(
+    house, monkeypatch, content, told
+):
+    monkeypatch.delenv("DEID_CONFIG")
+    (house / ".env").write_bytes(content)
+    monkeypatch.setattr(diagnosis, "_detectors", list)
+
+    ran = CliRunner().invoke(app, ["batches", "list"])
+    doctor = diagnosis.diagnose()
+
+    assert (ran.exit_code, ran.stderr.count("\n")) == (2, 1)
+    assert told in ran.stderr
+    assert any(told in one.detail for one in doctor if one.what == "environment")

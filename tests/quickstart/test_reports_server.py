@@ -10,6 +10,7 @@ from http.client import HTTPConnection
 import pytest
 import uvicorn
 
+from deid_assets.quickstart import reports_server, ui, web
 from deid_assets.quickstart.local_callers import LocalCallers
 from deid_assets.quickstart.reports_server import guard_reports
 
@@ -135,3 +136,29 @@ def test_another_user_of_the_machine_is_refused_unless_let_in(port, status):
 
     assert done.stdout.split()[1] == status
     assert ("release-b-1" in done.stdout) == (status == "200")
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "65536", "99999", "9" * 400, "3e3", "1.5", "²", ""])
+@pytest.mark.parametrize(
+    "parse",
+    [
+        lambda number: reports_server.main(["--", number]),
+        lambda number: web.options_of([f"--port={number}"]),
+        lambda number: ui.main([f"--port={number}"]),
+        lambda number: ui.main([f"--reports-port={number}"]),
+    ],
+    ids=["reports", "web", "ui", "ui's reports"],
+)
+def test_what_is_no_port_is_told_in_one_line(parse, number, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse(number)
+
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert "is no port from 1 to 65535" in said.splitlines()[-1]
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("number", [1, 3000, 65535])
+def test_a_port_is_taken(number):
+    assert web.options_of(["--port", str(number)]).port == number

@@ -50,6 +50,8 @@ def _was_brought_back(store: Path, record: Path) -> bool:
 def carry(settings: Settings, aside: Path, withdrawn: list[str], *, keyless: bool) -> Iterator[str]:
     """Record again in the new store what was withdrawn, and go on with the list of releases.
 
+    It may be done again after it was killed.
+
     Args:
         settings: Of the installation.
         aside: Folder with what an earlier version made.
@@ -65,8 +67,10 @@ def carry(settings: Settings, aside: Path, withdrawn: list[str], *, keyless: boo
                 f"{batch} is withdrawn, a part of a larger arrival, which stays in"
                 f" {aside / 'store'}: take its notes out, and drop the rest again"
             )
-        elif carried := _carry_batch(settings, aside, batch):
-            yield f"{carried} stays withdrawn; `deid batches retry {carried}` brings it back"
+        else:
+            _carry_batch(settings, aside, batch)
+    for carried in _list_carried(settings):
+        yield f"{carried} stays withdrawn; `deid batches retry {carried}` brings it back"
     if not (aside / "released").is_dir():
         return
     releases = _list_of(settings, aside)
@@ -76,15 +80,22 @@ def carry(settings: Settings, aside: Path, withdrawn: list[str], *, keyless: boo
         _folders(settings).go_on_from(releases, are_all_withdrawn=keyless)
 
 
-def _carry_batch(settings: Settings, aside: Path, batch: str) -> str:
-    """Move a withdrawn batch to the new store, and return its id there.
+def _list_carried(settings: Settings) -> list[str]:
+    """Return the withdrawn batches of the new store, those that an earlier call carried too."""
+    if not settings.store.is_dir():
+        return []
+    return Withdrawals(StoreFiles(settings.store, key=settings.receipt_key())).batches()
 
-    Empty where its files are gone.
+
+def _carry_batch(settings: Settings, aside: Path, batch: str) -> None:
+    """Move a withdrawn batch to the new store, its files last: once they lie there, all does.
+
+    Nothing is done where its files are gone.
     """
     old = aside / "store" / Zone.RESTRICTED / "landing" / batch
     listed = list_files(sources_of(old), root=old)
     if not listed:
-        return ""
+        return
     files = StoreFiles(settings.store, key=settings.receipt_key())
     carried = batch_id((file.sha256 for file in listed), key=settings.key())
     target = landing_folder(settings, carried)
@@ -101,8 +112,8 @@ def _carry_batch(settings: Settings, aside: Path, batch: str) -> str:
         known = json.loads(record.read_bytes())["counts"]
         counts |= {name: known[name] for name in counts}
     Withdrawals(files).record(carried, counts)
-    old.rename(target)
-    return carried
+    if not target.exists():  # it does where another batch held the same files
+        old.rename(target)
 
 
 def _list_of(settings: Settings, aside: Path) -> ReleaseList | None:

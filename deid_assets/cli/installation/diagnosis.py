@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from deid_assets.cli.arguments import JsonOption
 from deid_assets.cli.endings import guard_command
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.config import Settings
-from deid_assets.core.errors import ConfigError, DeidError
+from deid_assets.core.errors import ConfigError, DeidError, class_name
 from deid_assets.formats.catalogue import OUTSIDE, load_installed
 from deid_assets.operation.access import is_open
 from deid_assets.operation.databases import database_findings
@@ -32,12 +34,14 @@ from deid_assets.operation.machine import (
     room_findings,
 )
 from deid_assets.operation.models import model_findings
-from deid_assets.operation.preflight import safety_findings
+from deid_assets.operation.preflight import safety_looks
 from deid_assets.own_plugins import command
 
 OPTIONAL = {
     "psycopg": "postgresql",
 }
+_DRIVER_S = 20.0
+"""Time that a driver's tool has to answer."""
 _COLOURS = {
     Condition.OK: "green",
     Condition.MISSING: "yellow",
@@ -72,17 +76,36 @@ def diagnose() -> list[Finding]:
 
     Detectors are loaded, and a database is asked its time.
     """
-    return [
-        *python_findings(),
-        *package_findings(),
-        *(_optional(name, plugin) for name, plugin in OPTIONAL.items()),
-        *_detectors(),
-        *_formats(),
-        *memory_findings(),
-        _accelerator(),
-        *_of_folder(),
-        *_of_installation(),
-    ]
+    looks: dict[str, Callable[[], Iterable[Finding]]] = {
+        "python": python_findings,
+        "packages": package_findings,
+        "optional packages": _optional_packages,
+        "detectors": _detectors,
+        "formats": _formats,
+        "memory": memory_findings,
+        "accelerator": _accelerator,
+        "environment": _of_folder,
+        "installation": _of_installation,
+    }
+    return [found for what, look in looks.items() for found in _look(what, look)]
+
+
+def _look(
+    what: str, look: Callable[[], Iterable[Finding]], failed: Condition = Condition.BROKEN
+) -> Iterator[Finding]:
+    """Yield what a look finds; one that fails is a finding itself, and hides no other.
+
+    Args:
+        what: Its name.
+        look: Makes the findings.
+        failed: State of the finding where it fails.
+    """
+    try:
+        yield from look()
+    except DeidError as error:
+        yield Finding(what, failed, str(error))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other findings are told
+        yield Finding(what, failed, f"{class_name(error)}: this could not be looked at")
 
 
 def _of_folder() -> Iterator[Finding]:
@@ -103,14 +126,19 @@ def _of_installation() -> Iterator[Finding]:
     except DeidError as error:
         yield Finding("settings", Condition.BROKEN, str(error))
         return
-    yield _settings(settings)
-    yield _key(settings)
-    yield from safety_findings(settings)
-    yield from room_findings(settings)
-    yield from clock_findings(settings)
-    yield from _environment(settings)
-    yield from database_findings(settings)
-    yield from model_findings(settings)
+    looks: dict[str, Callable[[Settings], Iterable[Finding]]] = {
+        "settings": _settings,
+        "key": _key,
+        "room": room_findings,
+        "clock": clock_findings,
+        "environment": _environment,
+        "database": database_findings,
+        "models": model_findings,
+    }
+    for what, safe in safety_looks(settings).items():
+        yield from _look(what, safe, failed=Condition.UNSAFE)
+    for what, look in looks.items():
+        yield from _look(what, partial(look, settings))
 
 
 def _environment(settings: Settings) -> Iterator[Finding]:
@@ -122,6 +150,10 @@ def _environment(settings: Settings) -> Iterator[Finding]:
             yield Finding("environment", Condition.DOUBTFUL, fault)
     except ConfigError as error:
         yield Finding("environment", Condition.BROKEN, str(error))
+
+
+def _optional_packages() -> Iterator[Finding]:
+    return (_optional(name, plugin) for name, plugin in OPTIONAL.items())
 
 
 def _optional(name: str, plugin: str) -> Finding:
@@ -163,47 +195,78 @@ def _formats() -> list[Finding]:
     ]
 
 
-def _settings(settings: Settings) -> Finding:
+def _settings(settings: Settings) -> Iterator[Finding]:
     recipes = {Path(recipe).stem for recipe in settings.recipes}
     if absent := sorted(set(settings.ensemble) - plugins.available().keys() - recipes):
-        return Finding(
+        yield Finding(
             "settings",
             Condition.BROKEN,
             f"ensemble names {', '.join(absent)}, which is not installed",
         )
-    return Finding(
+        return
+    yield Finding(
         "settings",
         Condition.OK,
         f"ensemble {', '.join(settings.ensemble)}; releases {settings.release_policy}",
     )
 
 
-def _key(settings: Settings) -> Finding:
+def _key(settings: Settings) -> Iterator[Finding]:
     is_kept = (settings.home / "secret.key").exists()
     if os.environ.get("DEID_KEY") and is_kept:
-        return Finding(
+        yield Finding(
             "key",
             Condition.DOUBTFUL,
             f"DEID_KEY holds, and {settings.home / 'secret.key'} is another; move that away, so"
             " that nobody works under it",
         )
-    if os.environ.get("DEID_KEY") or is_kept:
-        return Finding("key", Condition.OK, "from secret.key" if is_kept else "from DEID_KEY")
-    return Finding(
-        "key",
-        Condition.MISSING,
-        "the graph makes one in its home; `deid redact` with surrogates needs DEID_KEY",
-    )
+    elif os.environ.get("DEID_KEY") or is_kept:
+        yield Finding("key", Condition.OK, "from secret.key" if is_kept else "from DEID_KEY")
+    else:
+        yield Finding(
+            "key",
+            Condition.MISSING,
+            "the graph makes one in its home; `deid redact` with surrogates needs DEID_KEY",
+        )
 
 
-def _accelerator() -> Finding:
+def _accelerator() -> Iterator[Finding]:
     tool = shutil.which("nvidia-smi")
     if tool is None:
-        return Finding("accelerator", Condition.MISSING, "none found; everything runs on the CPU")
-    listed = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
-    gpus = listed.stdout.count("GPU ")
-    return (
-        Finding("accelerator", Condition.OK, f"{gpus} GPU")
-        if gpus
-        else Finding("accelerator", Condition.MISSING, "no GPU answers")
-    )
+        yield Finding("accelerator", Condition.MISSING, "none found; everything runs on the CPU")
+        return
+    try:
+        gpus = _count_gpus(tool)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        fault = f"{tool} does not run ({class_name(error)}); see to the driver"
+        yield Finding("accelerator", Condition.DOUBTFUL, fault)
+        return
+    if gpus:
+        yield Finding("accelerator", Condition.OK, f"{gpus} GPU")
+    else:
+        yield Finding("accelerator", Condition.MISSING, "no GPU answers")
+
+
+def _count_gpus(tool: str) -> int:
+    """Return how many GPUs a driver's tool lists.
+
+    Raises:
+        OSError: It cannot be started.
+        SubprocessError: It hangs.
+        ValueError: What it writes is no text.
+    """
+    # A session of its own: what a wrapper started ends with it, else its pipe is waited for.
+    with subprocess.Popen(  # noqa: S603 - found on the path
+        [tool, "-L"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as listing:
+        try:
+            listed, _ = listing.communicate(timeout=_DRIVER_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(listing.pid, signal.SIGKILL)
+            raise
+    return listed.count("GPU ")

@@ -11,9 +11,16 @@ from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
 from deid_assets.intake.arrivals import is_part, whole_of
 from deid_assets.intake.reader import landing_store
-from deid_assets.store.generation import MARKER, is_of_another_generation
+from deid_assets.store.generation import (
+    ASIDE,
+    MARKER,
+    UNFINISHED,
+    is_migration_unfinished,
+    is_of_another_generation,
+    migrating,
+)
+from deid_assets.system.atomic import sync_folder
 
-ASIDE = "before-migration"
 _MADE = (
     "released",
     "reports",
@@ -24,7 +31,7 @@ _MADE = (
     "deid.sqlite-shm",
     "store",
 )
-"""Moved in this order: the store last, since it says that there is something to migrate."""
+"""Moved in this order, the store last: once it lies aside, everything does."""
 
 
 @app.command()
@@ -32,26 +39,31 @@ _MADE = (
 def migrate() -> int:
     """Move what arrived back to the landing folder, and what an earlier version made of it aside.
 
-    The next deid run makes everything again, under the names of this version.
+    The next deid run makes everything again, under the names of this version. A migration that was
+    killed goes on where it ended.
     """
     settings = Settings.load()
-    if not is_of_another_generation(settings.store):
-        say(f"{settings.home}: nothing to migrate")
-        return 0
+    if not is_migration_unfinished(settings.store):
+        if not is_of_another_generation(settings.store):
+            say(f"{settings.home}: nothing to migrate")
+            return 0
+        _begin(settings.home)
     # Imported late: the store loads pyarrow, which other commands do without.
     from deid_assets.cli.installation import carrying  # noqa: PLC0415
 
-    keyless = not (settings.store / MARKER).is_file()
     aside = settings.home / ASIDE
-    aside.mkdir(mode=0o700, exist_ok=True)
-    withdrawn = carrying.list_withdrawn_batches(settings.store)
-    moved = _bring_back(settings, kept={whole_of(batch) for batch in withdrawn})
-    for name in _MADE:
-        if (settings.home / name).exists():
-            _check_free(aside / name)
-            (settings.home / name).rename(aside / name)
-    for line in carrying.carry(settings, aside, withdrawn, keyless=keyless):
-        say(line)
+    is_aside = (aside / "store").exists()
+    old = aside / "store" if is_aside else settings.store
+    keyless = not (old / MARKER).is_file()
+    withdrawn = carrying.list_withdrawn_batches(old)
+    moved = 0
+    if not is_aside:
+        moved = _bring_back(settings, kept={whole_of(batch) for batch in withdrawn})
+        _set_aside(settings.home)
+    with migrating():
+        for line in carrying.carry(settings, aside, withdrawn, keyless=keyless):
+            say(line)
+    (aside / UNFINISHED).unlink()
     warning = (
         ", and take back releases that were handed out, since their ids confirm their originals"
         if keyless
@@ -62,6 +74,29 @@ def migrate() -> int:
         f" remove it when the new releases stand{warning}"
     )
     return 0
+
+
+def _begin(home: Path) -> None:
+    """Say on disk that a migration is under way, before anything is moved.
+
+    Raises:
+        InputError: Something of an earlier migration is in the way.
+    """
+    aside = home / ASIDE
+    for name in _MADE:
+        _check_free(aside / name)
+    aside.mkdir(mode=0o700, exist_ok=True)
+    (aside / UNFINISHED).touch()
+    sync_folder(aside)
+    sync_folder(home)
+
+
+def _set_aside(home: Path) -> None:
+    for name in _MADE:
+        if (home / name).exists():
+            _check_free(home / ASIDE / name)
+            (home / name).rename(home / ASIDE / name)
+    sync_folder(home / ASIDE)
 
 
 def _bring_back(settings: Settings, *, kept: Collection[str]) -> int:
