@@ -124,9 +124,11 @@ class ReviewDesk(FollowedReview):
         """Record that a reviewer approves the batch as it is decided now.
 
         Raises:
-            RefusedError: A note is not settled yet.
+            RefusedError: There is no queue, or a note of it is not settled yet.
         """
         notes = self.queue()
+        if not notes:
+            raise ReviewRefusedError("there is no queue; make one with `deid review queue`")
         left = sum(one.marks is None for one in self.finals().values())
         if left:
             raise ReviewRefusedError(
@@ -236,8 +238,14 @@ class ReviewDesk(FollowedReview):
             raise ReviewRefusedError(
                 f"{len(state.pending):,} marks are pending; Tab goes to the next of them"
             )
-        entry = DecisionEntry(note.note_id, ReviewAction.CONFIRM)
-        self.ledger.record([entry], stream=stream, reviewer=reviewer, seen=press.seen)
+        # What is pre-marked is measured anew all the time: what the page showed is kept.
+        shown = [
+            DecisionEntry(note.note_id, ReviewAction.PREMARK, one.mark)
+            for one in state.in_order
+            if one.status is ReviewStatus.PREMARKED
+        ]
+        entries = [*shown, DecisionEntry(note.note_id, ReviewAction.CONFIRM)]
+        self.ledger.record(entries, stream=stream, reviewer=reviewer, seen=press.seen)
         return ReviewOutcome(is_done=True)
 
     def _rest(

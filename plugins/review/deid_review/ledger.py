@@ -140,17 +140,25 @@ class Ledger:
         about: Mapping[str, str],
         *,
         kept: frozenset[str] = frozenset(),
-    ) -> None:
+        as_of: tuple[int, int] | None = None,
+    ) -> bool:
         """Put a queue in the place of the one that is there, in one transaction.
+
+        Returns whether it was put there: it was not where something was decided since ``as_of``.
 
         Args:
             notes: Of the new queue.
             marks: Of its notes.
             about: What is known of it.
             kept: Notes whose marks stay as they are, because somebody decided on them.
+            as_of: What ``version`` said when ``kept`` was read; not checked without it.
         """
         with self.writing() as held:
-            held.execute("UPDATE notes SET place = -place")  # places are used once
+            if as_of is not None and self.version() != as_of:
+                return False
+            # Places are used once. The sample is that of one draw: a note of another one that was
+            # decided on stays in the queue, and counts no more.
+            held.execute("UPDATE notes SET place = -place, is_sampled = 0, is_double = 0")
             for row in held.execute("SELECT note_id FROM notes").fetchall():
                 if row["note_id"] not in kept:
                     held.execute("DELETE FROM marks WHERE note_id = ?", (row["note_id"],))
@@ -158,7 +166,8 @@ class Ledger:
             for note in notes:
                 held.execute(
                     "INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (note_id)"
-                    " DO UPDATE SET place = excluded.place",
+                    " DO UPDATE SET place = excluded.place, is_sampled = excluded.is_sampled,"
+                    " is_double = excluded.is_double",
                     tuple(asdict(note).values()),
                 )
             held.executemany(
@@ -171,6 +180,7 @@ class Ledger:
                 **about,
             }.items():
                 held.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
+        return True
 
     def notes(self) -> list[QueuedNote]:
         """Return the notes of the queue, in order."""
@@ -254,7 +264,7 @@ class Ledger:
             seen: What ``last`` said when the note was shown; not checked without it.
 
         Raises:
-            StaleNoteError: The note was changed since.
+            StaleNoteError: The note was changed since, or is no more in the queue.
             InputError: There is no room.
         """
         with self.writing() as held:
@@ -267,7 +277,7 @@ class Ledger:
             now = time.time()
             top = held.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()[0]
             for entry in entries:
-                held.execute(
+                stored = held.execute(
                     "INSERT INTO events (note_id, digest, stream, reviewer, at, action, mark,"
                     ' start, "end", label, "group")'
                     " SELECT note_id, digest, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM notes"
@@ -285,6 +295,11 @@ class Ledger:
                         entry.note_id,
                     ),
                 )
+                if stored.rowcount != 1:
+                    raise StaleNoteError(
+                        "the queue was made again and a note is no more in it; nothing was stored,"
+                        " go on with the next note"
+                    )
 
     def undo(self, note_id: str, *, stream: str) -> int:
         """Take back what a stream did last on a note, in every note that it was done on at once.
@@ -296,7 +311,11 @@ class Ledger:
             InputError: There is no room.
         """
         with self.writing() as held:
-            done = self.events(note_id, stream)
+            done = [
+                event
+                for event in self.events(note_id, stream)
+                if event.action is not ReviewAction.REOPEN  # nobody's key on this note
+            ]
             if not done:
                 return 0
             group, now = done[-1].group, time.time()
@@ -368,7 +387,7 @@ class Ledger:
         found = self._rows(
             "SELECT count(DISTINCT events.note_id) AS notes FROM events JOIN marks"
             " USING (note_id, mark) WHERE marks.value = ? AND stream = ? AND undone_at IS NULL"
-            " AND action IN ('accept', 'accept rest', 'relabel')",
+            " AND action IN ('accept', 'accept rest', 'relabel', 'pre-marked')",
             value,
             stream,
         )
@@ -414,12 +433,13 @@ class Ledger:
     def approvals(self) -> list[tuple[str, float]]:
         """Return who approved the batch as it is decided now, and when.
 
-        Any event or undo after it makes an approval void.
+        Any event or undo after it makes an approval void, and so does a queue that is made again.
         """
         found = self._rows(
             "SELECT reviewer, at FROM approvals WHERE last ="
-            " (SELECT coalesce(max(number), 0) FROM events) AND NOT EXISTS"
-            " (SELECT 1 FROM events WHERE undone_at > approvals.at) ORDER BY at"
+            " (SELECT coalesce(max(number), 0) FROM events) AND at >= ? AND NOT EXISTS"
+            " (SELECT 1 FROM events WHERE undone_at > approvals.at) ORDER BY at",
+            int(self.about("made") or 0) / 1e9,
         )
         return [(row["reviewer"], row["at"]) for row in found]
 

@@ -64,6 +64,7 @@ def make_queue(view: BatchView, ledger: Ledger, key: Key, options: QueueOptions)
     """Fill the file of a batch's review, and return what it holds.
 
     What was decided stays for notes whose text is the same; those of a note that changed are void.
+    What is decided meanwhile is read again, so that no key that was answered is lost.
     """
     suggested = _suggest(view)
     patients = _patients_by_value(view, suggested)
@@ -73,6 +74,32 @@ def make_queue(view: BatchView, ledger: Ledger, key: Key, options: QueueOptions)
     }
     drawn = _draw(view, key, options)
     order = _order(view, marks, drawn, options)
+    draft = _QueueDraft(marks, drawn, order)
+    while (counts := _fill(view, ledger, options, draft)) is None:
+        pass
+    return counts
+
+
+@dataclass(frozen=True, slots=True)
+class _QueueDraft:
+    """What a queue is made of, whatever was decided.
+
+    Args:
+        marks: Suggestions by note.
+        drawn: Notes of the sample, in the order of the draw.
+        order: Notes in the order in which they are looked at.
+    """
+
+    marks: Mapping[str, Sequence[QueuedMark]]
+    drawn: Sequence[str]
+    order: Sequence[str]
+
+
+def _fill(
+    view: BatchView, ledger: Ledger, options: QueueOptions, draft: _QueueDraft
+) -> QueueCounts | None:
+    """Return what the queue holds, or nothing where something was decided meanwhile."""
+    as_of = ledger.version()
     events = ledger.all_events()
     decided = {note_id for note_id, _ in events}
     before = {one.note_id: one for one in ledger.notes()}
@@ -81,22 +108,24 @@ def make_queue(view: BatchView, ledger: Ledger, key: Key, options: QueueOptions)
         for note_id in decided
         if note_id in view.notes and before[note_id].digest == view.notes[note_id].digest
     )
-    order += sorted(kept - set(order))
-    blind, double = _shares(drawn, options)
+    order = [*draft.order, *sorted(kept - set(draft.order))]
+    blind, double = _shares(draft.drawn, options)
     notes = [
         QueuedNote(
             note_id,
             view.notes[note_id].digest,
             place,
-            note_id in drawn,
+            note_id in draft.drawn,
             note_id in blind,
             note_id in double,
             len(view.notes[note_id].text),
         )
         for place, note_id in enumerate(order, start=1)
     ]
-    queued = [mark for note_id in order for mark in marks.get(note_id, ())]
-    ledger.fill(notes, queued, {"batch": view.batch, "merged": view.digest}, kept=kept)
+    queued = [mark for note_id in order for mark in draft.marks.get(note_id, ())]
+    about = {"batch": view.batch, "merged": view.digest}
+    if not ledger.fill(notes, queued, about, kept=kept, as_of=as_of):
+        return None
     return QueueCounts(
         len(notes),
         sum(one.is_sampled for one in notes),

@@ -30,6 +30,8 @@ class ReviewAction(StrEnum):
     RELABEL = "relabel"
     MOVE = "move"
     ADD = "add"
+    PREMARK = "pre-marked"
+    """A suggestion that was pre-marked when the whole note was confirmed: nobody pressed a key."""
     CONFIRM = "confirm"
     REOPEN = "reopen"
     IMPORT = "import"
@@ -44,6 +46,7 @@ DECIDED: Mapping[ReviewAction, ReviewStatus] = {
     ReviewAction.LEAVE: ReviewStatus.LEFT,
     ReviewAction.RELABEL: ReviewStatus.ACCEPTED,
     ReviewAction.ADD: ReviewStatus.ACCEPTED,
+    ReviewAction.PREMARK: ReviewStatus.ACCEPTED,
 }
 _OPEN = frozenset({ReviewStatus.PENDING, ReviewStatus.PREMARKED})
 
@@ -109,7 +112,8 @@ class NoteState:
 
     Args:
         marks: By number.
-        is_confirmed: Whether the whole note was confirmed after the last edit.
+        is_confirmed: Whether the whole note was confirmed after the last edit, and no mark is
+            pending: one may be again, where what was decided on it was taken back.
         last: Number of the last event; 0 where there is none.
     """
 
@@ -155,8 +159,8 @@ def fold(suggested: Sequence[ReviewMark], events: Iterable[Event]) -> NoteState:
 
 def _apply(state: NoteState, event: Event) -> None:
     if event.action is ReviewAction.CONFIRM:
-        state.is_confirmed = True
         state.marks = {number: _settle(one) for number, one in state.marks.items()}
+        state.is_confirmed = not state.pending
         return
     state.is_confirmed = False
     if event.action is ReviewAction.ADD:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
 
 from deid_assets import Note, Phi, Span, SpanSet
 from deid_assets.extending import SEVERITY
@@ -109,9 +111,14 @@ def suggestions_of(
     Raises:
         DigestError: Spans are of another text.
     """
-    every = [span for found in predictions.values() for span in found.check_against(note)]
-    joined = [_join(span, every, predictions, known) for span in merged.check_against(note)]
-    missed = [span for span in every if not any(span.overlaps(one) for one in merged)]
+    said = [SpansByPlace(found.check_against(note)) for found in predictions.values()]
+    redacted = SpansByPlace(merged.check_against(note))
+    joined = []
+    for span in redacted.spans:
+        mine = [one for found in said for one in found.overlapping(span)]
+        joined.append(_join(span, mine, predictions, known))
+    every = [span for found in said for span in found.spans]
+    missed = [span for span in every if not redacted.overlapping(span)]
     apart = [_near_miss(group, predictions) for group in _groups(missed)]
     return sorted([*joined, *apart], key=lambda one: (one.start, one.end))
 
@@ -131,13 +138,31 @@ def priority(suggestion: Suggestion, patients: int) -> float:
     return severity * (1.0 + _RAREST_FIRST / max(1, patients)) + _BY_KIND * doubt
 
 
+class SpansByPlace:
+    """Spans that are asked for by what they overlap.
+
+    Args:
+        spans: Of a note.
+    """
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self.spans = sorted(spans)
+        self._starts = [span.start for span in self.spans]
+        self._reach = list(accumulate((span.end for span in self.spans), max))
+
+    def overlapping(self, span: Span) -> list[Span]:
+        """Return the spans that share a character with one, in order."""
+        stop = bisect_left(self._starts, span.end)
+        first = bisect_right(self._reach, span.start)
+        return [one for one in self.spans[first:stop] if one.overlaps(span)]
+
+
 def _join(
     span: Span,
-    every: Sequence[Span],
+    mine: Sequence[Span],
     predictions: Mapping[str, SpanSet],
     known: Mapping[str, frozenset[Phi]],
 ) -> Suggestion:
-    mine = [one for one in every if one.overlaps(span)]
     said = _list_said(mine, [name for name in predictions if span.label in known.get(name, ())])
     kinds = []
     if any(one.label != span.label.value for one in said):
