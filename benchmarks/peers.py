@@ -73,14 +73,12 @@ notes, and Wilson's for counts of notes.
 
 ```
 pip install --no-deps --require-hashes --requirement plugins/neural/packages.txt
-python benchmarks/peers.py --part dev --out benchmarks/PEERS.md
+python benchmarks/peers.py --part {part} --out benchmarks/PEERS.md
 ```
 
 What to know before comparing:
 
-- These are **development notes**: `compact` chose its thresholds on some of them, and `rules` was
-  written with similar ones in sight. The part `test` is reported once, by the maintainers, at the
-  end.
+{read}
 - Peers run as their packages install them, without network. Presidio, scrubadub, DataFog, Phileas
   and OpenMed find names with models that no package holds, so that these rows are of their
   patterns; `presidio + spacy en` has a model of English.
@@ -96,6 +94,14 @@ What to know before comparing:
   which every letter is covered; the gap is that between the best and the worst origin.
 - Speed is by processor time, all threads added, in a process of its own; memory is the most that
   this process had."""
+
+DEVELOPMENT = """\
+- These are **development notes**: `compact` chose its thresholds on some of them, and `rules` was
+  written with similar ones in sight. The part `test` is reported once, by the maintainers, at the
+  end."""
+TEST = """\
+- These are **test notes**, by two authors of whom nothing was trained on or looked at. Choose
+  nothing by them."""
 
 Annotated = Sequence[tuple[Note, Sequence[Span]]]
 
@@ -364,7 +370,8 @@ def page(part: str, notes: Annotated, judged: Sequence[Judged], absent: Mapping[
     }
     terms = sum(terms_of(note, marks, ())[0] for note, marks in notes)
     told = f"{len(notes)} notes of `{part}` with {terms} clinical terms; {conditions(str(SEED))}."
-    parts = [INTRODUCTION, told]
+    which = TEST if part == "test" else DEVELOPMENT
+    parts = [INTRODUCTION.format(part=part, read=which), told]
     parts += [f"## {title}\n\n{write_titled_md(table)}" for title, table in tables.items()]
     if absent:
         lines = "\n".join(f"- {name}: {reason}" for name, reason in absent.items())
