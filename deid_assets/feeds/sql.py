@@ -6,6 +6,7 @@ password or text.
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import re
 import warnings
@@ -24,7 +25,7 @@ from sqlalchemy.sql import Select
 
 from deid_assets.config.feeds import SqlOptions
 from deid_assets.core.errors import ConfigError, InputError, class_name
-from deid_assets.feeds.marks import lower_mark, mark_of, value_of
+from deid_assets.feeds.marks import higher_mark, is_past, lower_mark, mark_of, value_of
 from deid_assets.feeds.source import Found, Gone, Unit, Watermark
 from deid_assets.formats.annotated import Fault, ParsedNote
 
@@ -32,6 +33,7 @@ QUERY = Unit("query")
 """The only unit of a database."""
 _STATE = re.compile(r"[0-9A-Z]{5}")
 _TRUE = frozenset({"1", "t", "true", "y", "yes", "x"})
+_FALSE = frozenset({"", "0", "f", "false", "n", "no"})
 
 
 class SqlFeed:
@@ -74,7 +76,8 @@ class SqlFeed:
         with failing(), self._connect() as connection:
             for row in connection.execute(query).mappings():
                 if self._options.watermark:
-                    highest = _higher(highest, row[self._options.watermark])
+                    mark = row[self._options.watermark]
+                    highest = highest if mark is None else higher_mark(highest, mark)
                 yield self._read_row(row)
         if highest is not None:
             yield Watermark(mark_of(highest))
@@ -107,7 +110,8 @@ class SqlFeed:
         """Return the query for some of its columns, from a watermark on."""
         asked = list(dict.fromkeys(columns))
         # A colon would begin a parameter, and the query has none.
-        inner = text(self._options.query.strip().rstrip(";").replace(":", r"\:"))
+        query_text = self._options.query.strip().rstrip(";").replace(":", r"\:")
+        inner = text(f"{query_text}\n")  # it may end in a comment
         rows = inner.columns(*map(column, asked)).subquery("feed")
         query: Select[Any] = select(*(rows.c[name] for name in asked))
         if since is None:
@@ -159,8 +163,34 @@ class SqlFeed:
     def _is_deleted(self, row: Mapping[Any, Any]) -> bool:
         if not self._options.deleted:
             return False
-        flag = row[self._options.deleted]
-        return flag.strip().lower() in _TRUE if isinstance(flag, str) else bool(flag)
+        return is_true(row[self._options.deleted])
+
+
+def is_true(flag: Any) -> bool:
+    """Whether a column says that a note is deleted; a time says when it was.
+
+    Raises:
+        InputError: It is neither true nor false, or a time to come; it is not shown.
+    """
+    if isinstance(flag, str):
+        word = flag.strip().lower()
+        if word in _TRUE or is_past(flag.strip()):
+            return True
+        if word in _FALSE:
+            return False
+    elif isinstance(flag, dt.date):
+        if is_past(flag):
+            return True
+    elif flag is None or isinstance(flag, int):
+        return bool(flag)
+    elif isinstance(flag, bytes):
+        return any(flag)
+    elif isinstance(flag, float | Decimal) and flag in {0, 1}:
+        return bool(flag)
+    raise InputError(
+        "the column that says which notes are deleted is neither true nor false in a row; write a"
+        " condition in the query, such as state = 'D' AS deleted"
+    )
 
 
 def url_of(options: SqlOptions) -> URL:
@@ -209,15 +239,6 @@ def failing() -> Iterator[None]:
             f"the database failed ({kind or class_name(error)}); check the address, the driver, the"
             " query, its columns and the rights"
         ) from None
-
-
-def _higher(highest: Any, mark: Any) -> Any:
-    if mark is None:
-        return highest
-    if highest is None:
-        mark_of(mark)  # raises where it is neither a time nor a number
-        return mark
-    return max(highest, mark)
 
 
 def _id(value: Any) -> str:

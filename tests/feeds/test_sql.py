@@ -209,7 +209,7 @@ def test_a_source_that_is_empty_takes_nothing_away(table):
 
 def test_state_holds_no_text_and_no_id(table):
     for n in (700_700_701, 700_700_702):
-        table.put(n, "Zedmarlow was here.", at=n, person=800_800_801)
+        table.put(n, "Zedmarlow was here.", at=n - 700_700_700, person=800_800_801)
     table.run()
     engine = sa.create_engine(table.installation.settings().sql_url)
     with engine.connect() as connection:
@@ -301,3 +301,10 @@ def test_memory_is_that_of_a_few_notes_not_of_the_table(table, monkeypatch):
     peak(1, 20)  # what is loaded once
     small, large = peak(1_000, 400), peak(10_000, 3_000)
     assert large < small + 2**20
+
+
+@pytest.mark.parametrize("end", [" -- all notes", ";", "; ", " /* all */"])
+def test_a_query_may_end_in_a_comment(source, end):
+    fill(source, 3)
+    source.configure(query=f"SELECT * FROM notes{end}")
+    assert source.run().counts.new == 3
