@@ -58,7 +58,7 @@ class Source:
             "body": body,
             "person": person,
             "lang": "en",
-            "changed_at": dt.datetime(2026, 11, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=at),
+            "changed_at": dt.datetime(2024, 11, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=at),
             "is_deleted": deleted,
         }
         with self.engine.begin() as connection:

@@ -11,7 +11,7 @@ from deid_assets.core.errors import InputError
 from deid_assets.feeds.marks import higher_mark, lower_mark, mark_of, value_of
 from deid_assets.feeds.sql import is_true
 
-UTC = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
+UTC = dt.datetime(2024, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
 NOW = UTC.replace(tzinfo=None)
 
 
@@ -25,12 +25,12 @@ NOW = UTC.replace(tzinfo=None)
         NOW,
         UTC,
         NOW.date(),
-        "2026-01-02",
-        "2026-01-02 03:04",
-        "2026-01-02T03:04:05",
-        "2026-01-02 03:04:05.123456",
-        "2026-01-02T03:04:05Z",
-        "2026-01-02T03:04:05+01:00",
+        "2024-01-02",
+        "2024-01-02 03:04",
+        "2024-01-02T03:04:05",
+        "2024-01-02 03:04:05.123456",
+        "2024-01-02T03:04:05Z",
+        "2024-01-02T03:04:05+01:00",
     ],
 )
 def test_a_watermark_comes_back_as_it_was(value):
