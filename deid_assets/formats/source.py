@@ -315,7 +315,10 @@ def read_bytes(source: Source, *, max_bytes: int, note_id: str | None = None) ->
     try:
         with source.path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            blob = file.read(max_bytes + 1) if size <= max_bytes else None
+            # Python takes room for all that is asked for; a file that grows has more than its size.
+            blob = file.read(size + 1) if size <= max_bytes else None
+            if blob is not None and len(blob) > size:
+                blob += file.read(max_bytes)
     except OSError:
         return source.fault(
             "unreadable", "cannot be opened; check its permissions", note_id=note_id

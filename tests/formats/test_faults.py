@@ -4,6 +4,7 @@ The note is withheld, the fault says where, no message shows text, and the rest 
 """
 
 import json
+import tracemalloc
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ import pytest
 from deid_assets.core.note import Note
 from deid_assets.core.phi import LabelMap, Phi
 from deid_assets.formats import Annotated, read_notes, read_spans, write_notes
+from deid_assets.formats.source import Source, read_bytes
 
 CANARY = "Zebulon-7731"
 TEXT = f"Seen by {CANARY} today."
@@ -290,3 +292,14 @@ def test_a_broken_line_of_a_spans_file_is_a_fault(content, kind, tmp_path):
 def test_an_empty_spans_file_is_a_fault(tmp_path):
     (tmp_path / "s.jsonl").touch()
     assert [fault.kind for fault in read_spans(tmp_path / "s.jsonl")] == ["empty-file"]
+
+
+def test_a_small_file_takes_little_room_whatever_is_allowed(tmp_path):
+    (tmp_path / "note.txt").write_bytes(b"Seen." * 20)
+    source = Source(tmp_path / "note.txt", tmp_path)
+    tracemalloc.start()
+    assert read_bytes(source, max_bytes=1 << 31) == b"Seen." * 20
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1 << 20
+    assert "larger than 99 bytes" in read_bytes(source, max_bytes=99).message
