@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -16,8 +17,17 @@ _TIME = re.compile(
 """A time as ISO 8601 has it, which sorts as text as it does by time; its blank or T and its offset
 are groups.
 """
-_AHEAD = dt.timedelta(days=2)
+_AHEAD = dt.timedelta(days=1)
 """No row changed later than that from now, wherever on earth it was written."""
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "date": dt.date.fromisoformat,
+    "datetime": dt.datetime.fromisoformat,
+    "Decimal": Decimal,
+    "float": float,
+    "int": int,
+    "str": str,
+}
+_AGAIN = "convert the column in the query, and read all rows once: `deid feed run NAME --again`"
 
 
 def mark_of(value: Any) -> str:
@@ -32,7 +42,7 @@ def mark_of(value: Any) -> str:
     if isinstance(value, dt.datetime | dt.date):
         _check_past(value)
         return f"{type(value).__name__}:{value.isoformat()}"
-    if isinstance(value, int | float | Decimal) and math.isfinite(value):
+    if isinstance(value, int | float | Decimal) and is_finite(value):
         return f"{type(value).__name__}:{value}"
     if isinstance(value, str) and (time := _time_of(value)):
         _check_past(time)
@@ -51,17 +61,35 @@ def higher_mark(highest: Any, value: Any) -> Any:
     if highest is None:
         return value
     if isinstance(highest, str) and isinstance(value, str) and not _is_alike(highest, value):
-        raise InputError(
-            "the watermarks of two rows are times of two forms, with a blank or a T, or of two"
-            " offsets; convert the column in the query"
-        )
-    return max(highest, value)
+        raise _unlike()
+    try:
+        return max(highest, value)
+    except TypeError:  # a text and a number, or times with an offset and without
+        raise _unlike() from None
 
 
 def _is_alike(one: str, other: str) -> bool:
-    found = [match.groups() for match in map(_TIME.fullmatch, (one, other)) if match]
-    forms = {form for form in found if form != (None, None)}  # a day alone sorts before its times
-    return len(found) == 2 and len(forms) < 2
+    forms = {_form_of(one), _form_of(other)} - {None}  # a day alone sorts before its times
+    return len(forms) < 2
+
+
+def _form_of(time: str) -> tuple[str, str, int] | None:
+    """Return what two texts have in common that sort by time; ``None`` for a day alone.
+
+    Before an offset the width counts too: ``05.5Z`` sorts before ``05Z``.
+    """
+    match = _TIME.fullmatch(time)
+    if not match or not match[1]:
+        return None
+    separator, offset = match.groups("")
+    return separator, offset, len(time) if offset else 0
+
+
+def is_finite(number: float | Decimal) -> bool:
+    """Whether a number is neither infinite nor NaN, however large."""
+    if isinstance(number, Decimal):
+        return number.is_finite()
+    return isinstance(number, int) or math.isfinite(number)
 
 
 def is_past(value: str | dt.date) -> bool:
@@ -102,45 +130,58 @@ def _wrong() -> InputError:
     )
 
 
+def _unlike() -> InputError:
+    return InputError(
+        "the watermarks of two rows, or of a row and the last run, are of two kinds or forms (a"
+        f" text and a number, a blank and a T, two offsets, `05Z` and `05.5Z`); {_AGAIN}"
+    )
+
+
 def value_of(mark: str) -> Any:
     """Return the watermark that a string stands for.
 
     Raises:
-        InputError: An earlier version kept what is no time.
+        InputError: An earlier version kept what is no time, or one that lies in the future.
     """
-    kind, _, value = mark.partition(":")
-    if kind == "str" and not _time_of(value):
+    kind, _, kept = mark.partition(":")
+    try:
+        value = _PARSERS[kind](kept)
+        mark_of(value)
+    except (ValueError, KeyError, ArithmeticError):
         raise InputError(
-            "the watermark that was kept is no time as ISO 8601 has it, and rows may have been"
-            " passed over; convert the column in the query, and read all rows once: `deid feed run"
-            " NAME --again`"
-        )
-    if kind == "datetime":
-        return dt.datetime.fromisoformat(value)
-    if kind == "date":
-        return dt.date.fromisoformat(value)
-    return {"int": int, "float": float, "Decimal": Decimal, "str": str}[kind](value)
+            "the watermark that was kept is no time as ISO 8601 has it, no finite number, or lies"
+            f" in the future, and rows may have been passed over; {_AGAIN}"
+        ) from None
+    return value
 
 
 def lower_mark(value: Any, overlap: float) -> Any:
     """Return a watermark lowered: a time by so many seconds, a number by so much.
 
+    Of a text the offset is cut off, so that it sorts before all rows of its time: ``05.5Z`` sorts
+    before ``05Z``, and would never be read and refused.
+
     Raises:
         InputError: It is a string that is no time.
     """
+    if isinstance(value, str):
+        return _lower_text(value, overlap)
     if not overlap:
         return value
     if isinstance(value, dt.datetime):
         return value - dt.timedelta(seconds=overlap)
     if isinstance(value, dt.date):
         return value - dt.timedelta(days=-(-overlap // 86_400))
-    if not isinstance(value, str):
-        return value - type(value)(overlap)
-    try:
-        time = dt.datetime.fromisoformat(value)
-    except ValueError:
-        raise InputError(
-            "the watermark is no time as ISO 8601 has it, so that overlap cannot be taken off;"
-            " leave overlap out"
-        ) from None
-    return (time - dt.timedelta(seconds=overlap)).isoformat(sep="T" if "T" in value else " ")
+    return value - type(value)(overlap)
+
+
+def _lower_text(value: str, overlap: float) -> str:
+    time = _time_of(value)
+    if not time:
+        raise _wrong()
+    form = _form_of(value)
+    width = len(value) - len(form[1] if form else "")
+    if not overlap:
+        return value[:width]
+    lowered = (time - dt.timedelta(seconds=overlap)).isoformat(sep="T" if "T" in value else " ")
+    return lowered[:width]

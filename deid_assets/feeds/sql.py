@@ -25,7 +25,7 @@ from sqlalchemy.sql import Select
 
 from deid_assets.config.feeds import SqlOptions
 from deid_assets.core.errors import ConfigError, InputError, class_name
-from deid_assets.feeds.marks import higher_mark, is_past, lower_mark, mark_of, value_of
+from deid_assets.feeds.marks import higher_mark, is_finite, is_past, lower_mark, mark_of, value_of
 from deid_assets.feeds.source import Found, Gone, Unit, Watermark
 from deid_assets.formats.annotated import Fault, ParsedNote
 
@@ -34,6 +34,8 @@ QUERY = Unit("query")
 _STATE = re.compile(r"[0-9A-Z]{5}")
 _TRUE = frozenset({"1", "t", "true", "y", "yes", "x"})
 _FALSE = frozenset({"", "0", "f", "false", "n", "no"})
+_END = re.compile(r"""[;\s]*;\s*(?:--[^\n'"$`*\]]*\s*|/\*[^'"$`*\]]*\*/\s*)*\Z""")
+"""A semicolon at the end, and comments after it that cannot be the end of a string."""
 
 
 class SqlFeed:
@@ -71,13 +73,14 @@ class SqlFeed:
             InputError: The database failed.
         """
         del unit
-        highest = value_of(since) if since else None
+        highest = value_of(since) if since and self._options.watermark else None
         query = self._rows(self._columns, since=highest)
         with failing(), self._connect() as connection:
+            if highest is not None:
+                self._higher(highest, connection.execute(self._any_mark()).scalar())
             for row in connection.execute(query).mappings():
                 if self._options.watermark:
-                    mark = row[self._options.watermark]
-                    highest = highest if mark is None else higher_mark(highest, mark)
+                    highest = self._higher(highest, row[self._options.watermark])
                 yield self._read_row(row)
         if highest is not None:
             yield Watermark(mark_of(highest))
@@ -110,7 +113,7 @@ class SqlFeed:
         """Return the query for some of its columns, from a watermark on."""
         asked = list(dict.fromkeys(columns))
         # A colon would begin a parameter, and the query has none.
-        query_text = self._options.query.strip().rstrip(";").replace(":", r"\:")
+        query_text = _END.sub("", self._options.query.strip()).replace(":", r"\:")
         inner = text(f"{query_text}\n")  # it may end in a comment
         rows = inner.columns(*map(column, asked)).subquery("feed")
         query: Select[Any] = select(*(rows.c[name] for name in asked))
@@ -120,6 +123,23 @@ class SqlFeed:
         return query.where(
             or_(mark >= literal(lower_mark(since, self._options.overlap)), mark.is_(None))
         )
+
+    def _any_mark(self) -> Select[Any]:
+        """Return a query for one watermark.
+
+        Where the column became one of another kind, SQLite finds no row above the last watermark.
+        """
+        name = self._options.watermark
+        mark = self._rows([name]).subquery("one").c[name]
+        return select(mark).where(mark.is_not(None)).limit(1)
+
+    def _higher(self, highest: Any, mark: Any) -> Any:
+        if mark is None:
+            return highest
+        try:
+            return higher_mark(highest, mark)
+        except InputError as error:
+            raise InputError(f"column {self._options.watermark}: {error}") from None
 
     @contextmanager
     def _connect(self) -> Iterator[Connection]:
@@ -163,7 +183,10 @@ class SqlFeed:
     def _is_deleted(self, row: Mapping[Any, Any]) -> bool:
         if not self._options.deleted:
             return False
-        return is_true(row[self._options.deleted])
+        try:
+            return is_true(row[self._options.deleted])
+        except InputError as error:
+            raise InputError(f"column {self._options.deleted}: {error}") from None
 
 
 def is_true(flag: Any) -> bool:
@@ -172,6 +195,10 @@ def is_true(flag: Any) -> bool:
     Raises:
         InputError: It is neither true nor false, or a time to come; it is not shown.
     """
+    if isinstance(flag, bytes | bytearray | memoryview):
+        flag = _decode(bytes(flag))
+    if flag is None:
+        return False
     if isinstance(flag, str):
         word = flag.strip().lower()
         if word in _TRUE or is_past(flag.strip()):
@@ -181,16 +208,19 @@ def is_true(flag: Any) -> bool:
     elif isinstance(flag, dt.date):
         if is_past(flag):
             return True
-    elif flag is None or isinstance(flag, int):
-        return bool(flag)
-    elif isinstance(flag, bytes):
-        return any(flag)
-    elif isinstance(flag, float | Decimal) and flag in {0, 1}:
+    elif isinstance(flag, int | float | Decimal) and is_finite(flag) and flag == int(flag):
         return bool(flag)
     raise InputError(
         "the column that says which notes are deleted is neither true nor false in a row; write a"
         " condition in the query, such as state = 'D' AS deleted"
     )
+
+
+def _decode(flag: bytes) -> int | str:
+    """Return the bit or the word that a driver gives as bytes."""
+    if not any(flag[:-1]) and flag[-1:] in {b"", b"\x00", b"\x01"}:
+        return int.from_bytes(flag)
+    return flag.decode("utf-8", errors="replace")
 
 
 def url_of(options: SqlOptions) -> URL:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib.util
+import json
 from functools import partial
 from pathlib import Path
 
@@ -104,7 +105,7 @@ def configure(installation, declared):
     for key, value in declared.items():
         shown = str(value).lower() if isinstance(value, bool) else value
         lines.append(
-            f"{key} = {shown!r}"
+            f"{key} = {json.dumps(shown)}"
             if isinstance(shown, str) and shown not in ("true", "false")
             else f"{key} = {shown}"
         )

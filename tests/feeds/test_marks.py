@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from deid_assets.core.errors import InputError
-from deid_assets.feeds.marks import higher_mark, lower_mark, mark_of, value_of
+from deid_assets.feeds.marks import higher_mark, is_past, lower_mark, mark_of, value_of
 from deid_assets.feeds.sql import is_true
 
 UTC = dt.datetime(2024, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
@@ -19,6 +19,7 @@ NOW = UTC.replace(tzinfo=None)
     "value",
     [
         7,
+        10**400,
         -3,
         2.5,
         Decimal("7.25"),
@@ -63,6 +64,7 @@ def test_a_watermark_comes_back_as_it_was(value):
         float("nan"),
         Decimal("Infinity"),
         Decimal("NaN"),
+        Decimal("sNaN"),
         True,
         b"2024-01-01",
         None,
@@ -95,6 +97,13 @@ def test_the_higher_of_two_is_the_later(first, second, higher):
         ("2024-01-09T10:00Z", "2024-01-09T10:30+01:00"),
         ("2024-01-09T10:00", "2024-01-09T10:30Z"),
         ("2024-01-09", "31.12.2025"),
+        ("2024-01-09T10:00:05Z", "2024-01-09T10:00:05.5Z"),
+        ("2024-01-09T10:00Z", "2024-01-09T10:00:05Z"),
+        ("2024-01-09 10:00:05+01:00", "2024-01-09 10:00:05.5+01:00"),
+        (5, "2024-01-09"),
+        (NOW, "2024-01-09"),
+        (NOW, UTC),
+        (NOW.date(), NOW),
         (5, float("inf")),
         ("2024-01-09", "9999-12-31"),
     ],
@@ -104,19 +113,63 @@ def test_every_row_is_checked_against_the_highest(first, second):
         higher_mark(first, second)
 
 
-@pytest.mark.parametrize("kept", ["str:31.12.2025", "str:9", "str:2024-1-9"])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "str:31.12.2025",
+        "str:9",
+        "str:2024-1-9",
+        "str:9999-12-31",
+        "date:9999-12-31",
+        "datetime:9999-12-31T00:00:00+00:00",
+        "float:inf",
+        "float:nan",
+        "Decimal:NaN",
+    ],
+)
 def test_what_an_earlier_version_kept_is_told_with_its_remedy(kept):
     with pytest.raises(InputError, match=r"feed run NAME --again"):
         value_of(kept)
 
 
-def test_overlap_is_taken_off_a_text():
-    assert lower_mark("2024-01-09 00:00:30", 60) == "2024-01-08 23:59:30"
+@pytest.mark.parametrize(
+    ("mark", "overlap", "lowered"),
+    [
+        ("2024-01-09 00:00:30", 60, "2024-01-08 23:59:30"),
+        ("2024-01-09", 86_400, "2024-01-08"),
+        ("2024-01-09", 30, "2024-01-08"),
+        ("2024-01-09T10:00:05Z", 0, "2024-01-09T10:00:05"),
+        ("2024-01-09T10:00:05.5", 0, "2024-01-09T10:00:05.5"),
+        ("2024-01-09 10:00", 60, "2024-01-09 09:59"),
+        ("2024-01-09T10:00:00.500Z", 60, "2024-01-09T09:59:00.500"),
+    ],
+)
+def test_overlap_is_taken_off_a_text_in_its_width(mark, overlap, lowered):
+    assert lower_mark(mark, overlap) == lowered
+
+
+@pytest.mark.parametrize(("ahead", "is_taken"), [(14, True), (23, True), (25, False)])
+@pytest.mark.parametrize("zone", [None, dt.UTC])
+def test_a_time_may_lie_a_day_ahead_as_zones_do(ahead, is_taken, zone):
+    time = (dt.datetime.now(dt.UTC) + dt.timedelta(hours=ahead)).replace(tzinfo=zone)
+    assert is_past(time) is is_past(time.isoformat(" ")) is is_taken
 
 
 DELETED = [1, -1, True, "1", "t", "TRUE", " yes ", "x", NOW, NOW.date(), "2024-01-01 10:00:00"]
-DELETED += ["2024-01-01", b"\x01", 1.0, Decimal(1)]
-KEPT = [0, False, None, "", " ", "0", "f", "False", "NO", b"\x00", 0.0, Decimal(0)]
+DELETED += [
+    "2024-01-01",
+    b"\x01",
+    b"\0\x01",
+    b"1",
+    b"yes",
+    bytearray(b"t"),
+    1.0,
+    2,
+    2.0,
+    Decimal(2),
+]
+KEPT = [0, False, None, "", " ", "0", "f", "False", "NO", b"\x00", b"", b"0", b"no"]
+KEPT += [memoryview(b"f"), 0.0, Decimal("0.00")]
 
 
 @pytest.mark.parametrize(
@@ -126,10 +179,12 @@ def test_what_a_column_says_of_deletion(flag, is_deleted):
     assert is_true(flag) is is_deleted
 
 
-@pytest.mark.parametrize(
-    "flag",
-    ["J", "ja", "oui", "1.0", "2", "-1", "erased", "nein", "9999-12-31", 0.5, object()],
-)
+UNCLEAR = ["J", "ja", "oui", "1.0", "2", "-1", "erased", "nein", "9999-12-31", "1.1.2024", 0.5]
+UNCLEAR += [object(), float("nan"), float("inf"), Decimal("sNaN"), b"ja", b"\xff"]
+UNCLEAR += [dt.date(9999, 12, 31)]
+
+
+@pytest.mark.parametrize("flag", UNCLEAR)
 def test_what_says_neither_stops_the_feed_and_is_not_shown(flag):
     with pytest.raises(InputError, match="neither true nor false") as caught:
         is_true(flag)

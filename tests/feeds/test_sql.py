@@ -303,7 +303,75 @@ def test_memory_is_that_of_a_few_notes_not_of_the_table(table, monkeypatch):
     assert large < small + 2**20
 
 
-@pytest.mark.parametrize("end", [" -- all notes", ";", "; ", " /* all */"])
+def write_texts(table, **columns):
+    """Fill the columns of every row with texts, whatever their declared types."""
+    with table.engine.begin() as connection:
+        for name, value in columns.items():
+            connection.exec_driver_sql(f"UPDATE notes SET {name} = ?", (value,))
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("is_deleted", "geloescht"), ("changed_at", "31.12.2025"), ("changed_at", "9999-12-31")],
+)
+def test_one_wrong_value_names_its_column_and_nothing_is_taken(table, column, value):
+    table.configure(deleted="is_deleted")
+    table.put(0, "Note 0.", at=0)
+    write_texts(table, **{column: value})
+    for n in range(1, 4):
+        table.put(n, f"Note {n}.", at=n)
+    with pytest.raises(InputError, match=f"column {column}: ") as caught:
+        table.run()
+    assert value not in str(caught.value)
+    assert table.texts() == {}
+
+    table.put(0, "Note 0.", at=0)
+    assert table.run().counts.new == 4
+
+
+def test_a_watermark_that_became_a_number_is_told_and_read_again(table):
+    table.put(1, "One.", at=1)
+    table.run()
+    table.put(2, "Two.", at=2)
+    table.configure(
+        query="SELECT note_id, body, person, lang, unixepoch(changed_at) AS changed_at FROM notes"
+    )
+    with pytest.raises(InputError, match="--again"):
+        table.run()
+
+    assert table.run(again=True).counts.new == 1
+    assert table.run().counts.new == 0
+
+
+def test_a_later_time_that_sorts_lower_is_read_and_refused(table):
+    table.put(1, "One.", at=1)
+    write_texts(table, changed_at="2024-01-01T10:00:05Z")
+    table.configure(
+        query="SELECT note_id, body, person, lang, changed_at || '' AS changed_at FROM notes"
+    )
+    table.run()
+    table.put(2, "Two.", at=2)
+    with table.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "UPDATE notes SET changed_at = '2024-01-01T10:00:05.5Z' WHERE note_id = 2"
+        )
+    with pytest.raises(InputError, match=r"column changed_at: .* two kinds or forms"):
+        table.run()
+
+
+ENDS = [
+    " -- all notes",
+    ";",
+    "; ",
+    " /* all */",
+    "; -- all: notes",
+    ";\n-- all\n-- of it\n",
+    " ; ;",
+]
+ENDS += ["; /* the end */ -- all", " WHERE body <> '; -- x'"]
+
+
+@pytest.mark.parametrize("end", ENDS)
 def test_a_query_may_end_in_a_comment(source, end):
     fill(source, 3)
     source.configure(query=f"SELECT * FROM notes{end}")
