@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from deid_assets import DeidError, Note, Phi
 from deid_assets.extending.reviewing import BatchView, Key
 from deid_review.following import FollowedReview
-from deid_review.ledger import ADJUDICATION, Ledger
+from deid_review.ledger import ADJUDICATION, AdjudicatedError, Ledger
 from deid_review.measures import PRECISE
 from deid_review.places import ValuePlace
 from deid_review.queueing import is_doubtful, value_of
@@ -126,16 +126,17 @@ class ReviewDesk(FollowedReview):
         Raises:
             RefusedError: There is no queue, or a note of it is not settled yet.
         """
-        notes = self.queue()
-        if not notes:
-            raise ReviewRefusedError("there is no queue; make one with `deid review queue`")
-        left = sum(one.marks is None for one in self.finals().values())
-        if left:
-            raise ReviewRefusedError(
-                f"{left:,} notes of the queue are not settled; confirm them, or decide between two"
-                " reviewers"
-            )
-        self.ledger.approve(reviewer, len(notes))
+        with self.ledger.writing():  # so that nothing is decided between the look and the approval
+            notes = self.queue()
+            if not notes:
+                raise ReviewRefusedError("there is no queue; make one with `deid review queue`")
+            left = sum(one.marks is None for one in self.finals().values())
+            if left:
+                raise ReviewRefusedError(
+                    f"{left:,} notes of the queue are not settled; confirm them, or decide between"
+                    " two reviewers"
+                )
+            self.ledger.approve(reviewer, len(notes))
 
     def mentions(self, note: Note, mark: ReviewMark) -> tuple[int, list[NamedElsewhere]]:
         """Return in how many other places of the patient's notes a value stands, and some."""
@@ -164,7 +165,7 @@ class ReviewDesk(FollowedReview):
         if stream != ADJUDICATION and ADJUDICATION in self.ledger.streams(note.note_id):
             raise ReviewRefusedError("this note was adjudicated; undo that first")
         if press.action == "undo":
-            return self._undo(note, stream)
+            return self._undo(note, stream, press)
         state = self.state(note, stream)
         if press.action == ReviewAction.CONFIRM:
             return self._confirm(note, state, stream, reviewer, press)
@@ -266,8 +267,11 @@ class ReviewDesk(FollowedReview):
         left = f"; {missed:,} that nobody redacts are pending" if missed else ""
         return ReviewOutcome(f"{said}{left}; u takes it back")
 
-    def _undo(self, note: QueuedNote, stream: str) -> ReviewOutcome:
-        undone = self.ledger.undo(note.note_id, stream=stream)
+    def _undo(self, note: QueuedNote, stream: str, press: KeyPress) -> ReviewOutcome:
+        try:
+            undone = self.ledger.undo(note.note_id, stream=stream, seen=press.seen)
+        except AdjudicatedError as error:
+            raise ReviewRefusedError(str(error)) from None
         if not undone:
             raise ReviewRefusedError("nothing was done on this note that could be undone")
         others = f", in {undone:,} notes at once" if undone > 1 else ""
@@ -296,9 +300,9 @@ class ReviewDesk(FollowedReview):
             return ReviewOutcome(
                 f"{said} Enter does it, Esc leaves it.", asks=True, focus=mark.mark
             )
-        entries.sort(key=lambda one: one.note_id != note.note_id)  # what was seen is this note's
-        seen = press.seen if entries[0].note_id == note.note_id else None
-        self.ledger.record(entries, stream=stream, reviewer=reviewer, seen=seen)
+        self.ledger.record(
+            entries, stream=stream, reviewer=reviewer, seen=press.seen, shown=note.note_id
+        )
         return ReviewOutcome(f"{what} {_DONE[action]}")
 
     def _occurrences(

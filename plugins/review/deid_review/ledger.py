@@ -6,11 +6,13 @@ values, and no text. Each key press is one transaction that is on disk when it i
 
 from __future__ import annotations
 
+import hashlib
 import json
+import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -58,12 +60,20 @@ CREATE INDEX IF NOT EXISTS events_undone ON events (undone_at) WHERE undone_at I
 CREATE TABLE IF NOT EXISTS leases (
     note_id TEXT PRIMARY KEY, reviewer TEXT NOT NULL, until REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS approvals (
-    reviewer TEXT NOT NULL, at REAL NOT NULL, last INTEGER NOT NULL, notes INTEGER NOT NULL);
+    reviewer TEXT NOT NULL, at REAL NOT NULL, last INTEGER NOT NULL, notes INTEGER NOT NULL,
+    undone INTEGER, made TEXT);
 """
+_ADDED = {"undone": "INTEGER", "made": "TEXT"}
+"""Columns that the approvals of older files lack."""
+_QUEUE_BITS = 48  # added to a count of events, exact in the numbers of a page's script
 
 
 class StaleNoteError(DeidError):
     """The note was changed in another window since it was shown."""
+
+
+class AdjudicatedError(DeidError):
+    """What would be taken back is what somebody decided on between two reviewers."""
 
 
 class Ledger:
@@ -92,8 +102,21 @@ class Ledger:
         except sqlite3.Error as error:
             self._connection.close()
             raise InputError(_unusable(path, error)) from None
+        self._add_columns()
         if int(self.about("version") or _VERSION) != _VERSION:
             raise InputError(f"{path}: another version of deid-review wrote it; use that one")
+
+    def _add_columns(self) -> None:
+        """Give the approvals of an older file what they lack."""
+        if not self._missing_columns():
+            return
+        with self.writing() as held:
+            for name in self._missing_columns():  # another process may have added them meanwhile
+                held.execute(f"ALTER TABLE approvals ADD COLUMN {name} {_ADDED[name]}")
+
+    def _missing_columns(self) -> list[str]:
+        there = {row["name"] for row in self._rows("PRAGMA table_info(approvals)")}
+        return sorted(_ADDED.keys() - there)
 
     def close(self) -> None:
         """Close the file."""
@@ -101,12 +124,15 @@ class Ledger:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Hold the file for one transaction, which is on disk when the block ends.
+        """Hold the file for one transaction, which is on disk when the outermost block ends.
 
         Raises:
             InputError: There is no room, or another process holds the file too long.
         """
         with self._lock:
+            if self._connection.in_transaction:  # of this thread, which holds the lock
+                yield self._connection
+                return
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:
@@ -140,22 +166,16 @@ class Ledger:
         about: Mapping[str, str],
         *,
         kept: frozenset[str] = frozenset(),
-        as_of: tuple[int, int] | None = None,
-    ) -> bool:
+    ) -> None:
         """Put a queue in the place of the one that is there, in one transaction.
-
-        Returns whether it was put there: it was not where something was decided since ``as_of``.
 
         Args:
             notes: Of the new queue.
             marks: Of its notes.
             about: What is known of it.
             kept: Notes whose marks stay as they are, because somebody decided on them.
-            as_of: What ``version`` said when ``kept`` was read; not checked without it.
         """
         with self.writing() as held:
-            if as_of is not None and self.version() != as_of:
-                return False
             # Places are used once. The sample is that of one draw: a note of another one that was
             # decided on stays in the queue, and counts no more.
             held.execute("UPDATE notes SET place = -place, is_sampled = 0, is_double = 0")
@@ -180,7 +200,6 @@ class Ledger:
                 **about,
             }.items():
                 held.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
-        return True
 
     def notes(self) -> list[QueuedNote]:
         """Return the notes of the queue, in order."""
@@ -238,14 +257,18 @@ class Ledger:
         return {(row["note_id"], row["mark"]): (row["label"], kinds[row["kinds"]]) for row in found}
 
     def last(self, note_id: str, stream: str) -> int:
-        """Return the number that changes with every event of a stream on a note, and every undo."""
+        """Return the number of what a page shows: of a note, in one queue, to a stream.
+
+        It changes with every event of the stream on the note, every undo and every new queue.
+        """
+        queue = hashlib.sha256(f"{self.about('made')} {note_id}".encode()).digest()
         found = self._rows(
             "SELECT coalesce(max(number), 0) + count(undone_at) AS seen FROM events"
             " WHERE note_id = ? AND stream = ?",
             note_id,
             stream,
         )
-        return int(found[0]["seen"])
+        return int.from_bytes(queue[: _QUEUE_BITS // 8], "big") + int(found[0]["seen"])
 
     def record(
         self,
@@ -254,63 +277,53 @@ class Ledger:
         stream: str,
         reviewer: str,
         seen: int | None = None,
+        shown: str = "",
     ) -> None:
         """Record what a reviewer did at once: all of it, or nothing.
 
         Args:
-            entries: What; the first on the note that is shown.
+            entries: What.
             stream: Whose annotation.
             reviewer: Who.
             seen: What ``last`` said when the note was shown; not checked without it.
+            shown: The note that was shown; that of the first entry where not given.
 
         Raises:
             StaleNoteError: The note was changed since, or is no more in the queue.
             InputError: There is no room.
         """
         with self.writing() as held:
-            first = entries[0].note_id
-            if seen is not None and self.last(first, stream) != seen:
-                raise StaleNoteError(
-                    "the note was changed in another window since it was shown; it is shown anew,"
-                    " press the key again"
-                )
-            now = time.time()
+            self._check_seen(shown or entries[0].note_id, stream, seen)
             top = held.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()[0]
             for entry in entries:
-                stored = held.execute(
-                    "INSERT INTO events (note_id, digest, stream, reviewer, at, action, mark,"
-                    ' start, "end", label, "group")'
-                    " SELECT note_id, digest, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM notes"
-                    " WHERE note_id = ?",
-                    (
-                        stream,
-                        reviewer,
-                        now,
-                        str(entry.action),
-                        entry.mark,
-                        entry.start,
-                        entry.end,
-                        entry.label,
-                        f"{top + 1}",
-                        entry.note_id,
-                    ),
-                )
-                if stored.rowcount != 1:
-                    raise StaleNoteError(
-                        "the queue was made again and a note is no more in it; nothing was stored,"
-                        " go on with the next note"
-                    )
+                _insert(held, entry, stream, reviewer, group=f"{top + 1}")
 
-    def undo(self, note_id: str, *, stream: str) -> int:
+    def _check_seen(self, note_id: str, stream: str, seen: int | None) -> None:
+        if seen is not None and self.last(note_id, stream) != seen:
+            raise StaleNoteError(
+                "the note was changed in another window since it was shown, or the queue was made"
+                " again; it is shown anew, press the key again"
+            )
+
+    def undo(self, note_id: str, *, stream: str, seen: int | None = None) -> int:
         """Take back what a stream did last on a note, in every note that it was done on at once.
 
         Other notes of it that were confirmed since are open again. Returns in how many notes
         something was taken back.
 
+        Args:
+            note_id: Of the note that is shown.
+            stream: Whose annotation.
+            seen: What ``last`` said when the note was shown; not checked without it.
+
         Raises:
+            StaleNoteError: The note was changed since.
+            AdjudicatedError: Another of the notes was adjudicated; what was decided there is on
+                the marks of the reviewers.
             InputError: There is no room.
         """
         with self.writing() as held:
+            self._check_seen(note_id, stream, seen)
             done = [
                 event
                 for event in self.events(note_id, stream)
@@ -325,27 +338,21 @@ class Ledger:
                 f"SELECT DISTINCT note_id FROM events WHERE {where}",  # noqa: S608 - constants
                 (stream, group),
             ).fetchall()
+            others = [row["note_id"] for row in touched if row["note_id"] != note_id]
+            if stream != ADJUDICATION and any(ADJUDICATION in self.streams(one) for one in others):
+                raise AdjudicatedError(
+                    "it was done in a note that was adjudicated since; undo that first"
+                )
             held.execute(
                 f"UPDATE events SET undone_at = ? WHERE {where}",  # noqa: S608 - constants
                 (now, stream, group),
             )
-            others = [row["note_id"] for row in touched if row["note_id"] != note_id]
             for other in others:
                 if self.state(other, stream).is_confirmed:
-                    reopened = [DecisionEntry(other, ReviewAction.REOPEN)]
-                    self._insert_reopened(held, reopened, stream, done[-1].reviewer)
+                    reopened = DecisionEntry(other, ReviewAction.REOPEN)
+                    group = f"reopened {secrets.token_hex(8)}"  # nothing else was done with it
+                    _insert(held, reopened, stream, done[-1].reviewer, group=group)
             return len(touched)
-
-    def _insert_reopened(
-        self, held: sqlite3.Connection, entries: Iterable[DecisionEntry], stream: str, reviewer: str
-    ) -> None:
-        for entry in entries:
-            held.execute(
-                "INSERT INTO events (note_id, digest, stream, reviewer, at, action, mark, start,"
-                " \"end\", label, \"group\") SELECT note_id, digest, ?, ?, ?, ?, 0, 0, 0, '', ''"
-                " FROM notes WHERE note_id = ?",
-                (stream, reviewer, time.time(), str(entry.action), entry.note_id),
-            )
 
     def state(
         self, note_id: str, stream: str, premarked: frozenset[tuple[str, Kind]] = frozenset()
@@ -364,7 +371,8 @@ class Ledger:
                 ReviewMark(one.mark, one.start, one.end, one.label, _status(one, premarked))
                 for one in ([] if self.is_blind(note_id) else self.marks(note_id))
             ]
-        return fold(suggested, self.events(note_id, stream))
+        is_settling = stream == ADJUDICATION  # what is alike there is measured by nothing
+        return fold(suggested, self.events(note_id, stream), is_settling=is_settling)
 
     def _differing(self, note_id: str) -> list[ReviewMark]:
         """Return what reviewers marked in a note; taken as it is where all did alike."""
@@ -425,23 +433,58 @@ class Ledger:
     def approve(self, reviewer: str, notes: int) -> None:
         """Record that a reviewer approves the batch as it is decided now."""
         with self.writing() as held:
-            top = held.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()[0]
+            last, undone = self.version()
             held.execute(
-                "INSERT INTO approvals VALUES (?, ?, ?, ?)", (reviewer, time.time(), top, notes)
+                "INSERT INTO approvals (reviewer, at, last, notes, undone, made)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (reviewer, time.time(), last, notes, undone, self.about("made")),
             )
 
     def approvals(self) -> list[tuple[str, float]]:
         """Return who approved the batch as it is decided now, and when.
 
         Any event or undo after it makes an approval void, and so does a queue that is made again.
+        Approvals of older files, which do not say of which queue they are, are told by their time.
         """
+        last, undone = self.version()
+        made = self.about("made")
         found = self._rows(
-            "SELECT reviewer, at FROM approvals WHERE last ="
-            " (SELECT coalesce(max(number), 0) FROM events) AND at >= ? AND NOT EXISTS"
-            " (SELECT 1 FROM events WHERE undone_at > approvals.at) ORDER BY at",
-            int(self.about("made") or 0) / 1e9,
+            "SELECT reviewer, at FROM approvals WHERE last = ? AND (undone = ? AND made = ?"
+            " OR made IS NULL AND at >= ? AND NOT EXISTS"
+            " (SELECT 1 FROM events WHERE undone_at > approvals.at)) ORDER BY at",
+            last,
+            undone,
+            made,
+            int(made or 0) / 1e9,
         )
         return [(row["reviewer"], row["at"]) for row in found]
+
+
+def _insert(
+    held: sqlite3.Connection, entry: DecisionEntry, stream: str, reviewer: str, *, group: str
+) -> None:
+    stored = held.execute(
+        "INSERT INTO events (note_id, digest, stream, reviewer, at, action, mark,"
+        ' start, "end", label, "group")'
+        " SELECT note_id, digest, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM notes WHERE note_id = ?",
+        (
+            stream,
+            reviewer,
+            time.time(),
+            str(entry.action),
+            entry.mark,
+            entry.start,
+            entry.end,
+            entry.label,
+            group,
+            entry.note_id,
+        ),
+    )
+    if stored.rowcount != 1:
+        raise StaleNoteError(
+            "the queue was made again and a note is no more in it; nothing was stored,"
+            " go on with the next note"
+        )
 
 
 def _status(mark: QueuedMark, premarked: frozenset[tuple[str, Kind]]) -> ReviewStatus:

@@ -12,7 +12,7 @@ from deid_assets import Note, Span, SpanSet
 from deid_assets.extending.reviewing import BatchView, Key
 from deid_review.ledger import Ledger
 from deid_review.records import QueuedMark, QueuedNote
-from deid_review.suggestions import Suggestion, labels_of, priority, suggestions_of
+from deid_review.suggestions import SpansByPlace, Suggestion, labels_of, priority, suggestions_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def make_queue(view: BatchView, ledger: Ledger, key: Key, options: QueueOptions)
     """Fill the file of a batch's review, and return what it holds.
 
     What was decided stays for notes whose text is the same; those of a note that changed are void.
-    What is decided meanwhile is read again, so that no key that was answered is lost.
+    Nobody decides while it is put in place, so that no key that was answered is lost.
     """
     suggested = _suggest(view)
     patients = _patients_by_value(view, suggested)
@@ -75,9 +75,8 @@ def make_queue(view: BatchView, ledger: Ledger, key: Key, options: QueueOptions)
     drawn = _draw(view, key, options)
     order = _order(view, marks, drawn, options)
     draft = _QueueDraft(marks, drawn, order)
-    while (counts := _fill(view, ledger, options, draft)) is None:
-        pass
-    return counts
+    with ledger.writing():
+        return _fill(view, ledger, options, draft)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +96,8 @@ class _QueueDraft:
 
 def _fill(
     view: BatchView, ledger: Ledger, options: QueueOptions, draft: _QueueDraft
-) -> QueueCounts | None:
-    """Return what the queue holds, or nothing where something was decided meanwhile."""
-    as_of = ledger.version()
+) -> QueueCounts:
+    """Put a queue in place, in the transaction that is open, and return what it holds."""
     events = ledger.all_events()
     decided = {note_id for note_id, _ in events}
     before = {one.note_id: one for one in ledger.notes()}
@@ -124,12 +122,11 @@ def _fill(
     ]
     queued = [mark for note_id in order for mark in draft.marks.get(note_id, ())]
     about = {"batch": view.batch, "merged": view.digest}
-    if not ledger.fill(notes, queued, about, kept=kept, as_of=as_of):
-        return None
+    ledger.fill(notes, queued, about, kept=kept)
     return QueueCounts(
         len(notes),
         sum(one.is_sampled for one in notes),
-        len(blind),
+        sum(one.is_blind for one in ledger.notes()),  # a kept note stays as it was shown
         len(queued),
         sum(is_doubtful(one) for one in queued),
         changed=len(decided - kept),
@@ -161,6 +158,7 @@ def _not_allowed(found: SpanSet, allowed: Sequence[Span]) -> SpanSet:
     """Return what a detector marked without what people found to be a false alarm before."""
     if not allowed:
         return found
+    places = SpansByPlace(allowed)
     kept = [
         one
         for one in found
@@ -168,7 +166,7 @@ def _not_allowed(found: SpanSet, allowed: Sequence[Span]) -> SpanSet:
             (place.source, place.label) == (one.source, one.label)
             and place.start <= one.start
             and one.end <= place.end
-            for place in allowed
+            for place in places.overlapping(one)
         )
     ]
     return SpanSet(found.note_id, found.digest, tuple(kept))

@@ -113,7 +113,7 @@ class NoteState:
     Args:
         marks: By number.
         is_confirmed: Whether the whole note was confirmed after the last edit, and no mark is
-            pending: one may be again, where what was decided on it was taken back.
+            open: one may be again, where what was decided on it was taken back.
         last: Number of the last event; 0 where there is none.
     """
 
@@ -148,10 +148,22 @@ class NoteState:
         ]
 
 
-def fold(suggested: Sequence[ReviewMark], events: Iterable[Event]) -> NoteState:
-    """Return the state of a note after the events of one stream, in order."""
+def fold(
+    suggested: Sequence[ReviewMark], events: Iterable[Event], *, is_settling: bool = False
+) -> NoteState:
+    """Return the state of a note after the events of one stream, in order.
+
+    Args:
+        suggested: What is there before anything was done.
+        events: Of the stream.
+        is_settling: Whether a confirmation accepts what is pre-marked now. Where that is measured
+            anew all the time, the events say what was pre-marked when the note was confirmed; a
+            confirmation over anything else does not stand.
+    """
     state = NoteState({one.mark: one for one in suggested})
     for event in events:
+        if event.action is ReviewAction.CONFIRM and is_settling:
+            state.marks = {number: _settle(one) for number, one in state.marks.items()}
         _apply(state, event)
         state.last = event.number
     return state
@@ -159,8 +171,7 @@ def fold(suggested: Sequence[ReviewMark], events: Iterable[Event]) -> NoteState:
 
 def _apply(state: NoteState, event: Event) -> None:
     if event.action is ReviewAction.CONFIRM:
-        state.marks = {number: _settle(one) for number, one in state.marks.items()}
-        state.is_confirmed = not state.pending
+        state.is_confirmed = not any(map(is_open, state.marks.values()))
         return
     state.is_confirmed = False
     if event.action is ReviewAction.ADD:

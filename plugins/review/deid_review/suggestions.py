@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import accumulate
 
 from deid_assets import Note, Phi, Span, SpanSet
 from deid_assets.extending import SEVERITY
@@ -139,7 +138,9 @@ def priority(suggestion: Suggestion, patients: int) -> float:
 
 
 class SpansByPlace:
-    """Spans that are asked for by what they overlap.
+    """Spans that are asked for by what they overlap, in a tree of how far they reach.
+
+    However long one of them is, asking takes time by what is found and the logarithm of the rest.
 
     Args:
         spans: Of a note.
@@ -148,13 +149,26 @@ class SpansByPlace:
     def __init__(self, spans: Iterable[Span]) -> None:
         self.spans = sorted(spans)
         self._starts = [span.start for span in self.spans]
-        self._reach = list(accumulate((span.end for span in self.spans), max))
+        self._reaches = [[span.end for span in self.spans]]  # then those of pairs, of fours, …
+        while len(self._reaches[-1]) > 1:
+            below = self._reaches[-1]
+            self._reaches.append([max(below[at : at + 2]) for at in range(0, len(below), 2)])
 
     def overlapping(self, span: Span) -> list[Span]:
         """Return the spans that share a character with one, in order."""
         stop = bisect_left(self._starts, span.end)
-        first = bisect_right(self._reach, span.start)
-        return [one for one in self.spans[first:stop] if one.overlaps(span)]
+        found = []
+        ahead = [(len(self._reaches) - 1, 0)]
+        while ahead:
+            level, at = ahead.pop()
+            if at << level >= stop or self._reaches[level][at] <= span.start:
+                continue
+            if level == 0:
+                found.append(self.spans[at])
+                continue
+            halves = (2 * at + 1, 2 * at)  # the left one is taken up first
+            ahead += [(level - 1, one) for one in halves if one < len(self._reaches[level - 1])]
+        return found
 
 
 def _join(

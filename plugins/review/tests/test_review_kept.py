@@ -1,11 +1,15 @@
 """What was confirmed is what is kept: nothing that the page showed is lost or comes back."""
 
+import time
+
 import pytest
 
 from deid_assets import Note, Phi, Span, SpanSet
+from deid_assets.extending import InputError
+from deid_review import ledger as ledger_module
 from deid_review.desk import KeyPress, ReviewDesk, ReviewRefusedError
 from deid_review.exchange import gold_of
-from deid_review.ledger import StaleNoteError
+from deid_review.ledger import ADJUDICATION, Ledger, StaleNoteError
 from deid_review.measures import precisions, recall
 from deid_review.queueing import QueueOptions, make_queue
 from deid_review.records import DecisionEntry
@@ -150,23 +154,145 @@ def test_a_key_on_a_note_that_left_the_queue_is_not_answered_as_stored(whole):
         whole.ledger.record([entry], stream=WHO, reviewer=WHO)
 
 
-def test_a_key_between_reading_and_filling_is_kept(settings, whole, monkeypatch):
+def test_no_key_is_answered_between_reading_and_filling(settings, whole, monkeypatch):
     note = whole.queue()[-1]
-    ledger, read = whole.ledger, whole.ledger.all_events
-    pressed = []
+    monkeypatch.setattr(ledger_module, "_BUSY_S", 0.05)
+    server, read = Ledger(whole.ledger.path), whole.ledger.all_events
+    entry = DecisionEntry(note.note_id, ReviewAction.CONFIRM)
 
-    def read_then_press(**given):
+    def read_while_somebody_presses(**given):
         found = read(**given)
-        if not pressed:
-            pressed.append(note.note_id)
-            entry = DecisionEntry(note.note_id, ReviewAction.CONFIRM)
-            ledger.record([entry], stream=WHO, reviewer=WHO)
+        with pytest.raises(InputError, match="another process holds it; do it again"):
+            server.record([entry], stream=WHO, reviewer=WHO)
         return found
 
-    monkeypatch.setattr(ledger, "all_events", read_then_press)
-    counts = make_queue(whole.view, ledger, settings.key(), QueueOptions(1, blind=0, double=0))
-    assert counts.kept == 1
-    assert [note_id for note_id, _ in read()] == [note.note_id]
+    monkeypatch.setattr(whole.ledger, "all_events", read_while_somebody_presses)
+    make_queue(whole.view, whole.ledger, settings.key(), QueueOptions(1, blind=0, double=0))
+    assert read() == []
+    server.close()
+
+
+@pytest.mark.parametrize("action", ["confirm", "undo", "add", "accept", "accept-all"])
+def test_a_key_on_a_page_of_an_older_queue_is_refused(settings, whole, action):
+    note = next(one for one in whole.queue() if one.note_id == "n1")
+    if action == "undo":
+        press(whole, note, "accept", mark=1)
+    if action == "confirm":
+        for mark in whole.state(note, WHO).pending:
+            press(whole, note, "accept", mark=mark.mark)
+    seen = whole.ledger.last("n1", WHO)
+    make_queue(whole.view, whole.ledger, settings.key(), QueueOptions(6, blind=0, double=0))
+    before = whole.ledger.all_events()
+    key = KeyPress(action, mark=1, start=8, end=11, label="NAME", sure=True, seen=seen)
+    note = next(one for one in whole.queue() if one.note_id == "n1")
+    with pytest.raises(StaleNoteError):
+        whole.press(note, WHO, WHO, key)
+    assert whole.ledger.all_events() == before
+
+
+def test_what_a_page_has_seen_is_of_one_note_and_exact_in_its_script(whole):
+    seen = [whole.ledger.last(note.note_id, WHO) for note in whole.queue()]
+    assert len(set(seen)) == len(seen)  # another note may have its place in the next queue
+    assert max(seen) < 2**52
+
+
+def test_undo_on_an_old_page_takes_nothing_back(whole):
+    note = next(one for one in whole.queue() if one.note_id == "n1")
+    press(whole, note, "accept", mark=1)
+    press(whole, note, "accept", mark=2)
+    seen = whole.ledger.last("n1", WHO)
+    press(whole, note, "undo")
+    with pytest.raises(StaleNoteError):
+        whole.press(note, WHO, WHO, KeyPress("undo", seen=seen))
+    assert [event.mark for _, event in whole.ledger.all_events()] == [1]
+
+
+def test_a_note_confirmed_before_pre_marks_were_kept_is_open_and_can_be_settled(
+    settings, batch, desk_of, whole
+):
+    desk, note = premarked_desk(settings, batch, desk_of, whole)
+    for mark in desk.state(note, WHO).pending:
+        press(desk, note, "accept", mark=mark.mark)
+    old = DecisionEntry(note.note_id, ReviewAction.CONFIRM)
+    desk.ledger.record([old], stream=WHO, reviewer=WHO)
+    assert any(one.status is ReviewStatus.PREMARKED for one in desk.state(note, WHO).in_order)
+    assert not desk.state(note, WHO).is_confirmed  # on the page as in what is exported
+    assert desk.finals()[note.note_id].marks is None
+    press(desk, note, "confirm")
+    assert len(desk.finals()[note.note_id].marks) == len(desk.state(note, WHO).in_order)
+    desk.ledger.close()
+
+
+def test_what_was_adjudicated_is_not_undone_from_another_note(settings, batch, desk_of):
+    desk = desk_of(settings, batch, options=QueueOptions(6, blind=0, double=1.0))
+    first, second = (note for note in desk.queue() if note.note_id in {"n1", "n2"})
+    press(desk, first, "accept-all", mark=1, sure=True)
+    decide(desk, second)
+    name, *others = desk.state(second, "b.kim").in_order
+    press(desk, second, "reject", mark=name.mark, sure=True, who="b.kim")
+    for mark in others:
+        press(desk, second, "accept", mark=mark.mark, who="b.kim")
+    press(desk, second, "confirm", who="b.kim")
+    for mark in desk.state(second, ADJUDICATION).pending:
+        press(desk, second, "reject", mark=mark.mark, sure=True, who=ADJUDICATION)
+    press(desk, second, "confirm", who=ADJUDICATION)
+    decided = desk.finals()["n2"]
+    assert decided.marks
+    with pytest.raises(ReviewRefusedError, match="adjudicated"):
+        press(desk, first, "undo")
+    assert desk.finals()["n2"] == decided
+    desk.ledger.close()
+
+
+@pytest.mark.parametrize("what", ["queue", "undo"])
+def test_an_approval_is_void_whatever_the_clock_says(settings, whole, monkeypatch, what):
+    for note in whole.queue():
+        decide(whole, note)
+    whole.approve(WHO)
+    now, now_ns = time.time(), time.time_ns()
+    monkeypatch.setattr(time, "time", lambda: now - 3600)
+    monkeypatch.setattr(time, "time_ns", lambda: now_ns - 3600 * 10**9)
+    if what == "undo":
+        press(whole, whole.queue()[0], "undo")
+    else:
+        make_queue(whole.view, whole.ledger, settings.key(), QueueOptions(6, blind=0, double=0))
+    assert whole.ledger.approvals() == []
+
+
+def test_approvals_of_an_older_file_are_read(settings, whole):
+    for note in whole.queue():
+        decide(whole, note)
+    with whole.ledger.writing() as held:
+        held.execute("DROP TABLE approvals")
+        held.execute("CREATE TABLE approvals (reviewer TEXT, at REAL, last INTEGER, notes INTEGER)")
+        last = whole.ledger.version()[0]
+        held.execute("INSERT INTO approvals VALUES (?, ?, ?, 6)", (WHO, time.time(), last))
+    again = Ledger(whole.ledger.path)
+    assert [who for who, _ in again.approvals()] == [WHO]
+    again.approve("b.kim", 6)
+    assert [who for who, _ in again.approvals()] == [WHO, "b.kim"]
+    make_queue(whole.view, again, settings.key(), QueueOptions(6, blind=0, double=0))
+    assert again.approvals() == []
+    again.close()
+
+
+def test_a_batch_is_not_approved_while_somebody_decides(whole, monkeypatch):
+    for note in whole.queue():
+        decide(whole, note)
+    monkeypatch.setattr(ledger_module, "_BUSY_S", 0.05)
+    other, finals = Ledger(whole.ledger.path), whole.finals
+    entry = DecisionEntry("n1", ReviewAction.REJECT, 1)
+
+    def look_while_somebody_presses():
+        found = finals()
+        with pytest.raises(InputError, match="do it again"):
+            other.record([entry], stream=WHO, reviewer=WHO)
+        return found
+
+    monkeypatch.setattr(whole, "finals", look_while_somebody_presses)
+    whole.approve(WHO)
+    assert [who for who, _ in whole.ledger.approvals()] == [WHO]
+    other.close()
 
 
 def test_spans_are_found_by_place_as_by_looking_at_each():
@@ -176,9 +302,30 @@ def test_spans_are_found_by_place_as_by_looking_at_each():
         Span(start, min(start + 3 + start % 17, len(text)), Phi.NAME, 0.9, "x")
         for start in range(0, len(text) - 20, 3)
     ]
+    spans.append(Span(0, len(text), Phi.HOSPITAL, 0.5, "x"))  # over all of them
+    spans.sort()
     found = SpansByPlace(spans)
     for asked in spans[::7]:
         assert found.overlapping(asked) == [one for one in spans if one.overlaps(asked)]
     merged = SpanSet.of(note, [Span(at, at + 4, Phi.NAME, 0.9, "x") for at in range(0, 2000, 5)])
     said = {"x": merged, "y": SpanSet.of(note, spans)}
     assert len(suggestions_of(note, merged, said, labels_of({"x": {"n": merged}}))) >= 400
+
+
+def test_the_time_for_a_note_grows_with_its_spans_alone():
+    """Work is counted, not timed: how many spans are looked at for each that is found."""
+    count = 4096
+    text = "Jane Lee x " * count
+    looked = []
+
+    class Counted(list):
+        def __getitem__(self, at):
+            looked.append(at)
+            return super().__getitem__(at)
+
+    small = [Span(11 * at, 11 * at + 8, Phi.NAME, 0.9, "x") for at in range(count)]
+    found = SpansByPlace([Span(0, len(text), Phi.HOSPITAL, 0.5, "x"), *small])
+    found._reaches = [Counted(level) for level in found._reaches]
+    assert all(len(found.overlapping(span)) == 2 for span in small)
+    assert len(looked) < 100 * count  # 16 million where each is compared with each
+    assert SpansByPlace([]).overlapping(small[0]) == []

@@ -135,7 +135,8 @@ def test_a_killed_server_keeps_every_key_that_was_answered(settings, batch, desk
         page = browser.get(link, timeout=20)
         base, place = link.partition("/login")[0], int(page.url.rpartition("/")[2])
         mark = int(re.search(r'data-mark="(\d+)"', page.text)[1])
-        answer = press(browser, base, place, action="accept", mark=mark, seen=0)
+        last = seen(browser, base, place)
+        answer = press(browser, base, place, action="accept", mark=mark, seen=last)
         assert answer.status_code == 200
     finally:
         process.send_signal(signal.SIGKILL)
