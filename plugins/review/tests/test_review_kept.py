@@ -6,7 +6,7 @@ import pytest
 
 from deid_assets import Note, Phi, Span, SpanSet
 from deid_assets.extending import InputError
-from deid_review import ledger as ledger_module
+from deid_review import database
 from deid_review.desk import KeyPress, ReviewDesk, ReviewRefusedError
 from deid_review.exchange import gold_of
 from deid_review.ledger import ADJUDICATION, Ledger, StaleNoteError
@@ -156,7 +156,7 @@ def test_a_key_on_a_note_that_left_the_queue_is_not_answered_as_stored(whole):
 
 def test_no_key_is_answered_between_reading_and_filling(settings, whole, monkeypatch):
     note = whole.queue()[-1]
-    monkeypatch.setattr(ledger_module, "_BUSY_S", 0.05)
+    monkeypatch.setattr(database, "_BUSY_S", 0.05)
     server, read = Ledger(whole.ledger.path), whole.ledger.all_events
     entry = DecisionEntry(note.note_id, ReviewAction.CONFIRM)
 
@@ -279,7 +279,7 @@ def test_approvals_of_an_older_file_are_read(settings, whole):
 def test_a_batch_is_not_approved_while_somebody_decides(whole, monkeypatch):
     for note in whole.queue():
         decide(whole, note)
-    monkeypatch.setattr(ledger_module, "_BUSY_S", 0.05)
+    monkeypatch.setattr(database, "_BUSY_S", 0.05)
     other, finals = Ledger(whole.ledger.path), whole.finals
     entry = DecisionEntry("n1", ReviewAction.REJECT, 1)
 
