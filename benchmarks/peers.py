@@ -78,7 +78,7 @@ python benchmarks/peers.py --part {part} --out benchmarks/PEERS.md
 
 What to know before comparing:
 
-{read}
+{caution}
 - Peers run as their packages install them, without network. Presidio, scrubadub, DataFog, Phileas
   and OpenMed find names with models that no package holds, so that these rows are of their
   patterns; `presidio + spacy en` has a model of English.
@@ -370,8 +370,8 @@ def page(part: str, notes: Annotated, judged: Sequence[Judged], absent: Mapping[
     }
     terms = sum(terms_of(note, marks, ())[0] for note, marks in notes)
     told = f"{len(notes)} notes of `{part}` with {terms} clinical terms; {conditions(str(SEED))}."
-    which = TEST if part == "test" else DEVELOPMENT
-    parts = [INTRODUCTION.format(part=part, read=which), told]
+    caution = TEST if part == "test" else DEVELOPMENT
+    parts = [INTRODUCTION.format(part=part, caution=caution), told]
     parts += [f"## {title}\n\n{write_titled_md(table)}" for title, table in tables.items()]
     if absent:
         lines = "\n".join(f"- {name}: {reason}" for name, reason in absent.items())

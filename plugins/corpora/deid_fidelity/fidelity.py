@@ -200,13 +200,8 @@ def _words_of(side: Side) -> list[list[str]]:
 
 
 def compare_lengths(side: Side, half: Side) -> float:
-    """Return the greatest difference of the shares of notes up to a length in words
-    (Kolmogorov-Smirnov).
-    """
-    lengths = [np.sort([len(words) for words in _words_of(notes)]) for notes in (side, half)]
-    at = np.concatenate(lengths)
-    shares = [np.searchsorted(own, at, side="right") / len(own) for own in lengths]
-    return float(np.abs(shares[0] - shares[1]).max())
+    """Return the greatest difference of the shares of notes up to a length in words."""
+    return _greatest_difference(*(list(map(len, _words_of(notes))) for notes in (side, half)))
 
 
 def compare_words(side: Side, half: Side) -> float:
@@ -242,9 +237,15 @@ def compare_labels(side: Side, half: Side) -> float:
 
 def compare_density(side: Side, half: Side) -> float:
     """Return the greatest difference of the shares of notes up to a number of marks."""
-    numbers = [np.sort([len(one.labels or ()) for one in notes]) for notes in (side, half)]
-    at = np.concatenate(numbers)
-    shares = [np.searchsorted(own, at, side="right") / len(own) for own in numbers]
+    return _greatest_difference(
+        *([len(one.labels or ()) for one in notes] for notes in (side, half))
+    )
+
+
+def _greatest_difference(one: Sequence[int], other: Sequence[int]) -> float:
+    """Return the statistic of Kolmogorov and Smirnov: of the shares up to any number."""
+    at = np.concatenate([one, other])
+    shares = [np.searchsorted(np.sort(own), at, side="right") / len(own) for own in (one, other)]
     return float(np.abs(shares[0] - shares[1]).max())
 
 

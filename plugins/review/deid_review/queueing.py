@@ -108,12 +108,13 @@ def _fill(
     )
     order = [*draft.order, *sorted(kept - set(draft.order))]
     blind, double = _shares(draft.drawn, options)
+    sampled = set(draft.drawn)
     notes = [
         QueuedNote(
             note_id,
             view.notes[note_id].digest,
             place,
-            note_id in draft.drawn,
+            note_id in sampled,
             note_id in blind,
             note_id in double,
             len(view.notes[note_id].text),
